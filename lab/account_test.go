@@ -22,9 +22,9 @@ import (
 	"github.com/metalab-dev/metalab/agent/kubeapi"
 	agentlcm "github.com/metalab-dev/metalab/agent/lcm"
 	"github.com/metalab-dev/metalab/agent/sys"
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/manager"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
@@ -54,7 +54,7 @@ func TestAccountsOfAgents(t *testing.T) {
 	for _, name := range []string{"w-0", "w-1"} {
 		tokens[name] = p.provision(name)
 	}
-	before := new(lcm.LCMMachine)
+	before := new(lcmv1.LCMMachine)
 	if err := admin.Get(t.Context(), p.key("w-0"), before); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestAccountsOfAgents(t *testing.T) {
 // rights uses the rights of both agents.
 func (p providerLab) rights(clients map[string]client.Client) {
 	p.t.Helper()
-	ctx, of := p.t.Context(), func(name string) *lcm.LCMMachine { return &lcm.LCMMachine{ObjectMeta: p.meta(name)} }
+	ctx, of := p.t.Context(), func(name string) *lcmv1.LCMMachine { return &lcmv1.LCMMachine{ObjectMeta: p.meta(name)} }
 	secret := func(name string) *corev1.Secret { return &corev1.Secret{ObjectMeta: p.meta(name)} }
 	get := func(agent string, o client.Object) error {
 		return clients[agent].Get(ctx, client.ObjectKeyFromObject(o), o)
@@ -98,9 +98,11 @@ func (p providerLab) rights(clients map[string]client.Client) {
 		{"its user data", func() error { return get("w-0", secret("w-0-user-data")) }, false},
 		{"its spec", func() error { return clients["w-0"].Patch(ctx, of("w-0"), empty) }, false},
 		{"its LCMMachine's deletion", func() error { return clients["w-0"].Delete(ctx, of("w-0")) }, false},
-		{"all LCMMachines", func() error { return clients["w-0"].List(ctx, new(lcm.LCMMachineList), client.InNamespace(Namespace)) }, false},
+		{"all LCMMachines", func() error {
+			return clients["w-0"].List(ctx, new(lcmv1.LCMMachineList), client.InNamespace(Namespace))
+		}, false},
 		{"all Secrets", func() error { return clients["w-0"].List(ctx, new(corev1.SecretList), client.InNamespace(Namespace)) }, false},
-		{"the Machine", func() error { return get("w-0", &capi.Machine{ObjectMeta: p.meta("w-0")}) }, false},
+		{"the Machine", func() error { return get("w-0", &clusterv1.Machine{ObjectMeta: p.meta("w-0")}) }, false},
 		{"the other's LCMMachine", func() error { return get("w-1", of("w-0")) }, false},
 		{"the other's status", func() error { return clients["w-1"].Status().Patch(ctx, of("w-0"), empty) }, false},
 		{"the other's token", func() error { return get("w-1", secret("w-0-lcm-agent-token")) }, false},
@@ -117,7 +119,7 @@ func (p providerLab) agents(api *rest.Config, token string) {
 	t := p.t
 	t.Helper()
 	first, second := startAgent(t, api, token, "0c:00:00:00:00:01"), (*testAgent)(nil)
-	m := new(lcm.LCMMachine)
+	m := new(lcmv1.LCMMachine)
 	is := func(what string, ok func() bool) {
 		t.Helper()
 		patience.Await(t, what, func() bool { return p.Get(t.Context(), p.key("w-0"), m) == nil && ok() }, m)
@@ -143,7 +145,7 @@ func (p providerLab) agents(api *rest.Config, token string) {
 	if err := p.Delete(t.Context(), &corev1.ServiceAccount{ObjectMeta: p.meta("w-0-lcm-agent")}); err != nil {
 		t.Fatal(err)
 	}
-	machine := &capi.Machine{ObjectMeta: p.meta("w-0")}
+	machine := &clusterv1.Machine{ObjectMeta: p.meta("w-0")}
 	if err := p.Patch(t.Context(), machine, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"rotated":"true"}}}`))); err != nil {
 		t.Fatal(err)
 	}
@@ -231,9 +233,9 @@ func (s *safeBuffer) String() string {
 // createSecond creates another Machine of the Cluster, and a host for it.
 func (p providerLab) createSecond() {
 	p.t.Helper()
-	m, h := &capi.Machine{ObjectMeta: p.meta("w-1")}, &metal3.BareMetalHost{ObjectMeta: p.meta("node-1")}
-	m.Labels = map[string]string{capi.ProviderLabel: capi.ProviderBareMetal, capi.ClusterNameLabel: "c1"}
-	m.Spec.ProviderSpec.Value = baremetal.MachineProviderSpec{Day1Provisioning: baremetal.GateAuto, Day1Deployment: baremetal.GateAuto}
+	m, h := &clusterv1.Machine{ObjectMeta: p.meta("w-1")}, &metal3.BareMetalHost{ObjectMeta: p.meta("node-1")}
+	m.Labels = map[string]string{clusterv1.ProviderLabel: clusterv1.ProviderBareMetal, clusterv1.ClusterNameLabel: "c1"}
+	m.Spec.ProviderSpec.Value = baremetalv1.MachineProviderSpec{Day1Provisioning: baremetalv1.GateAuto, Day1Deployment: baremetalv1.GateAuto}
 	for _, o := range []client.Object{m, h} {
 		if err := p.Create(p.t.Context(), o); err != nil {
 			p.t.Fatal(err)
@@ -246,18 +248,18 @@ func (p providerLab) createSecond() {
 // and returns the token of the server.
 func (p providerLab) provision(name string) string {
 	p.t.Helper()
-	m, h := new(capi.Machine), new(metal3.BareMetalHost)
+	m, h := new(clusterv1.Machine), new(metal3.BareMetalHost)
 	patience.Await(p.t, "the Machine "+name+" writes its image", func() bool {
 		if p.Get(p.t.Context(), p.key(name), m) != nil {
 			return false
 		}
-		_, host, _ := strings.Cut(m.Annotations[capi.BareMetalHostAnnotation], "/")
+		_, host, _ := strings.Cut(m.Annotations[clusterv1.BareMetalHostAnnotation], "/")
 		return host != "" && p.Get(p.t.Context(), p.key(host), h) == nil && h.Spec.Image != nil
 	}, m, h)
 	p.state(h, metal3.StateProvisioned)
 	var s corev1.Secret
 	patience.Await(p.t, "the LCMMachine of "+name+" names its token", func() bool {
-		l := &lcm.LCMMachine{ObjectMeta: metav1.ObjectMeta{}}
+		l := &lcmv1.LCMMachine{ObjectMeta: metav1.ObjectMeta{}}
 		return p.Get(p.t.Context(), p.key(name), l) == nil && l.Status.TokenSecret != "" && p.Get(p.t.Context(), p.key(l.Status.TokenSecret), &s) == nil
 	})
 	return string(s.Data["token"])

@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	hostprofile "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
-	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	hostprofilev1 "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
 )
 
@@ -73,10 +73,10 @@ func watchedKinds(families []string) []client.ObjectList {
 		&metal3.DataImageList{}, &metal3.BMCEventSubscriptionList{}, &metal3.HardwareDataList{}, &metal3.FirmwareSchemaList{}, &corev1.SecretList{},
 	}
 	if slices.Contains(families, config.HOC) {
-		out = append(out, &kaas.HostOSConfigurationList{}, &kaas.HostOSConfigurationModulesList{}, &lcm.LCMClusterList{}, &lcm.LCMMachineList{}, &lcm.LCMClusterStateList{}, &capi.MachineList{}, &capi.ClusterList{},
-			&kaas.KaaSReleaseList{}, &kaas.ClusterReleaseList{}, &kaas.PublicKeyList{}, &kaas.ProxyList{}, &kaas.GracefulRebootRequestList{}, &kaas.ClusterUpdatePlanList{}, &kaas.UpdateGroupList{},
-			&kaas.BareMetalHostInventoryList{}, &kaas.BareMetalHostCredentialList{}, &kaas.ClusterDeploymentStatusList{},
-			&ipam.SubnetList{}, &ipam.L2TemplateList{}, &ipam.IpamHostList{}, &ipam.IPaddrList{}, &hostprofile.BareMetalHostProfileList{})
+		out = append(out, &kaasv1.HostOSConfigurationList{}, &kaasv1.HostOSConfigurationModulesList{}, &lcmv1.LCMClusterList{}, &lcmv1.LCMMachineList{}, &lcmv1.LCMClusterStateList{}, &clusterv1.MachineList{}, &clusterv1.ClusterList{},
+			&kaasv1.KaaSReleaseList{}, &kaasv1.ClusterReleaseList{}, &kaasv1.PublicKeyList{}, &kaasv1.ProxyList{}, &kaasv1.GracefulRebootRequestList{}, &kaasv1.ClusterUpdatePlanList{}, &kaasv1.UpdateGroupList{},
+			&kaasv1.BareMetalHostInventoryList{}, &kaasv1.BareMetalHostCredentialList{}, &kaasv1.ClusterDeploymentStatusList{},
+			&ipamv1.SubnetList{}, &ipamv1.L2TemplateList{}, &ipamv1.IpamHostList{}, &ipamv1.IPaddrList{}, &hostprofilev1.BareMetalHostProfileList{})
 	}
 	if slices.Contains(families, config.MachineConfig) {
 		out = append(out, &mcv1.MachineConfigList{}, &mcv1.MachineConfigPoolList{}, &mcv1.MachineOSConfigList{}, &mcv1.MachineOSBuildList{}, &mcv1.ControllerConfigList{}, &corev1.NodeList{})
@@ -123,7 +123,7 @@ func versions(ctx context.Context, from client.Reader, kind client.ObjectList) (
 	list := kind.DeepCopyObject().(client.ObjectList)
 	var in []client.ListOption
 	switch kind.(type) {
-	case *kaas.HostOSConfigurationModulesList, *kaas.KaaSReleaseList, *kaas.ClusterReleaseList,
+	case *kaasv1.HostOSConfigurationModulesList, *kaasv1.KaaSReleaseList, *kaasv1.ClusterReleaseList,
 		*mcv1.MachineConfigList, *mcv1.MachineConfigPoolList, *mcv1.MachineOSConfigList, *mcv1.MachineOSBuildList, *mcv1.ControllerConfigList, *corev1.NodeList: // cluster-scoped: a cache has none of them in a namespace
 	default:
 		in = append(in, client.InNamespace(Namespace))

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/agent/elemental"
-	api "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/guest/elementalsim"
 	"github.com/metalab-dev/metalab/scenarios/images"
@@ -51,7 +51,7 @@ func runElemental(ctx context.Context, y *systems, x *system, args []string) err
 
 // Seed returns the data with which a system registers and installs the server that it runs on:
 // the address, the CA and the token of a registration, and its options of the agent.
-func Seed(r *api.ElementalRegistration) (netboot.Seed, error) {
+func Seed(r *elementalv1.ElementalRegistration) (netboot.Seed, error) {
 	if r.Spec.Config.Elemental.Registration.Token == "" {
 		return netboot.Seed{}, fmt.Errorf("the registration %s has no token yet: its controller makes one", r.Name)
 	}
@@ -71,7 +71,7 @@ func Seed(r *api.ElementalRegistration) (netboot.Seed, error) {
 }
 
 // SeedISO returns a medium with the Seed of a registration, which servers boot.
-func SeedISO(r *api.ElementalRegistration) ([]byte, error) {
+func SeedISO(r *elementalv1.ElementalRegistration) ([]byte, error) {
 	seed, err := Seed(r)
 	if err != nil {
 		return nil, err
@@ -84,11 +84,11 @@ func SeedISO(r *api.ElementalRegistration) ([]byte, error) {
 func ElementalCluster(name string, machines ...string) []client.Object {
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: Namespace, Name: name} }
 	infra := func(kind, name string) corev1.ObjectReference {
-		return corev1.ObjectReference{APIVersion: api.GroupVersion.String(), Kind: kind, Namespace: Namespace, Name: name}
+		return corev1.ObjectReference{APIVersion: elementalv1.GroupVersion.String(), Kind: kind, Namespace: Namespace, Name: name}
 	}
 	ref := infra("ElementalCluster", name)
 	out := []client.Object{
-		&api.ElementalCluster{ObjectMeta: meta(name), Spec: api.ElementalClusterSpec{ControlPlaneEndpoint: capi.APIEndpoint{Host: "127.0.0.1", Port: 6443}}},
+		&elementalv1.ElementalCluster{ObjectMeta: meta(name), Spec: elementalv1.ElementalClusterSpec{ControlPlaneEndpoint: capi.APIEndpoint{Host: "127.0.0.1", Port: 6443}}},
 		&capi.Cluster{ObjectMeta: meta(name), Spec: capi.ClusterSpec{InfrastructureRef: &ref}},
 	}
 	for i, m := range machines {
@@ -97,7 +97,7 @@ func ElementalCluster(name string, machines ...string) []client.Object {
 		if i == 0 {
 			x.Labels[capi.MachineControlPlaneLabel] = ""
 		}
-		e := &api.ElementalMachine{ObjectMeta: meta(m)}
+		e := &elementalv1.ElementalMachine{ObjectMeta: meta(m)}
 		e.Labels = map[string]string{capi.ClusterNameLabel: name}
 		out = append(out, x, e)
 	}

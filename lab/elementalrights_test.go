@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agent "github.com/metalab-dev/metalab/agent/elemental"
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 	"github.com/metalab-dev/metalab/controller/manager"
@@ -82,7 +82,7 @@ func (l *elementalLife) agent() agent.Config {
 
 func (l *elementalLife) register() {
 	l.t.Helper()
-	g := &elemental.ElementalRegistration{ObjectMeta: l.meta("fire")}
+	g := &elementalv1.ElementalRegistration{ObjectMeta: l.meta("fire")}
 	g.Spec.Config.Elemental.Agent.OSPlugin = agent.DummyPlugin
 	g.Spec.Config.Elemental.Agent.Reconciliation = 10 * time.Millisecond
 	l.create(g)
@@ -100,7 +100,7 @@ func (l *elementalLife) register() {
 	if err := agent.Register(l.t.Context(), l.agent(), true); err != nil {
 		l.t.Fatal(err)
 	}
-	var hosts elemental.ElementalHostList
+	var hosts elementalv1.ElementalHostList
 	if err := l.admin.List(l.t.Context(), &hosts); err != nil || len(hosts.Items) != 1 {
 		l.t.Fatalf("there are %d ElementalHosts, %v, want 1", len(hosts.Items), err)
 	}
@@ -116,7 +116,7 @@ func (l *elementalLife) bootstrap() {
 	for _, o := range objects {
 		l.create(o)
 	}
-	cluster, machine, infra := objects[1].(*capi.Cluster), objects[2].(*capi.Machine), objects[3].(*elemental.ElementalMachine)
+	cluster, machine, infra := objects[1].(*capi.Cluster), objects[2].(*capi.Machine), objects[3].(*elementalv1.ElementalMachine)
 	cluster.Status.InfrastructureReady = true
 	cluster.Status.Conditions = capi.Conditions{{Type: capi.ControlPlaneInitializedCondition, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
 	if err := l.admin.Status().Update(l.t.Context(), cluster); err != nil {
@@ -134,7 +134,7 @@ func (l *elementalLife) bootstrap() {
 		l.t.Fatal(err)
 	}
 	l.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: l.host}})
-	h := &elemental.ElementalHost{ObjectMeta: l.meta(l.host)}
+	h := &elementalv1.ElementalHost{ObjectMeta: l.meta(l.host)}
 	patience.Await(l.t, "the host has bootstrap data", func() bool { return l.get(h) && h.Spec.BootstrapSecret != nil }, h)
 	if err := agent.Run(l.t.Context(), l.agent()); err != nil { // until the reboot
 		l.t.Fatal(err)
@@ -162,7 +162,7 @@ func (l *elementalLife) runUntil(what string, ok func() bool) {
 // reset deletes the machine, whose server resets itself.
 func (l *elementalLife) reset() {
 	l.t.Helper()
-	infra := &elemental.ElementalMachine{ObjectMeta: l.meta("m-0")}
+	infra := &elementalv1.ElementalMachine{ObjectMeta: l.meta("m-0")}
 	if err := l.admin.Delete(l.t.Context(), infra); err != nil {
 		l.t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func (l *elementalLife) reset() {
 	if err := agent.Reset(l.t.Context(), l.agent()); err != nil {
 		l.t.Fatal(err)
 	}
-	h := &elemental.ElementalHost{ObjectMeta: l.meta(l.host)}
+	h := &elementalv1.ElementalHost{ObjectMeta: l.meta(l.host)}
 	patience.Await(l.t, "the host is gone", func() bool {
 		return apierrors.IsNotFound(l.admin.Get(l.t.Context(), client.ObjectKeyFromObject(h), h))
 	}, h)

@@ -25,7 +25,7 @@ import (
 
 	agent "github.com/metalab-dev/metalab/agent/elemental"
 	"github.com/metalab-dev/metalab/agent/sys"
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 	"github.com/metalab-dev/metalab/controller/elemental/object"
@@ -98,12 +98,12 @@ func benchmarkRegistration(b *testing.B, hosts int) {
 	if err := w.StartControllers(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	g := &elemental.ElementalRegistration{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "fire"}}
+	g := &elementalv1.ElementalRegistration{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "fire"}}
 	if err := kube.Create(b.Context(), g); err != nil {
 		b.Fatal(err)
 	}
-	await(b, kube, 50*time.Millisecond, &elemental.ElementalRegistrationList{}, func(l client.ObjectList) bool {
-		*g = l.(*elemental.ElementalRegistrationList).Items[0]
+	await(b, kube, 50*time.Millisecond, &elementalv1.ElementalRegistrationList{}, func(l client.ObjectList) bool {
+		*g = l.(*elementalv1.ElementalRegistrationList).Items[0]
 		return condition.IsTrue(g, capi.ReadyCondition)
 	})
 	var created, burnt time.Duration
@@ -118,13 +118,13 @@ func benchmarkRegistration(b *testing.B, hosts int) {
 		for _, n := range count.take() {
 			total += n
 		}
-		var list elemental.ElementalHostList
+		var list elementalv1.ElementalHostList
 		if err := kube.List(b.Context(), &list); err != nil {
 			b.Fatal(err)
 		}
 		ready := 0
 		for i := range list.Items {
-			if condition.IsTrue(&list.Items[i], elemental.InstallationReady) && list.Items[i].Labels[elemental.InstalledLabel] == elemental.True {
+			if condition.IsTrue(&list.Items[i], elementalv1.InstallationReady) && list.Items[i].Labels[elementalv1.InstalledLabel] == elementalv1.True {
 				ready++
 			}
 		}
@@ -149,7 +149,7 @@ func benchmarkRegistration(b *testing.B, hosts int) {
 }
 
 // registerAll registers and installs hosts, and returns when the last was created.
-func registerAll(b *testing.B, of elemental.Registration, hosts int) time.Time {
+func registerAll(b *testing.B, of elementalv1.Registration, hosts int) time.Time {
 	b.Helper()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(of.CACert))
@@ -190,20 +190,20 @@ func registerAll(b *testing.B, of elemental.Registration, hosts int) time.Time {
 	return last
 }
 
-func removeHosts(b *testing.B, c client.Client, list []elemental.ElementalHost) {
+func removeHosts(b *testing.B, c client.Client, list []elementalv1.ElementalHost) {
 	b.Helper()
 	for i := range list {
 		h := &list[i]
-		err := c.Patch(b.Context(), h, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"`+elemental.ResetLabel+`":"true"}}}`)))
+		err := c.Patch(b.Context(), h, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"`+elementalv1.ResetLabel+`":"true"}}}`)))
 		if err := errors.Join(err, c.Delete(b.Context(), h)); err != nil {
 			b.Fatal(err)
 		}
 	}
-	await(b, c, 50*time.Millisecond, &elemental.ElementalHostList{}, func(l client.ObjectList) bool { return len(l.(*elemental.ElementalHostList).Items) == 0 })
+	await(b, c, 50*time.Millisecond, &elementalv1.ElementalHostList{}, func(l client.ObjectList) bool { return len(l.(*elementalv1.ElementalHostList).Items) == 0 })
 }
 
 // handshakes returns the processor time of a TLS connection for each host.
-func handshakes(b *testing.B, g *elemental.ElementalRegistration, hosts int) time.Duration {
+func handshakes(b *testing.B, g *elementalv1.ElementalRegistration, hosts int) time.Duration {
 	b.Helper()
 	of := g.Spec.Config.Elemental.Registration
 	at, err := url.Parse(of.URI)
@@ -254,13 +254,13 @@ func hostWrites(b *testing.B, c client.Client, hosts int) time.Duration {
 	const changes = 7
 	cpu := processTime()
 	for i := range hosts {
-		h := &elemental.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: fmt.Sprint("floor-", i), Finalizers: []string{elemental.Finalizer}}} // so that the controller writes nothing
+		h := &elementalv1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: fmt.Sprint("floor-", i), Finalizers: []string{elementalv1.Finalizer}}} // so that the controller writes nothing
 		if err := c.Create(b.Context(), h); err != nil {
 			b.Fatal(err)
 		}
 		for n := range changes {
 			before := h.DeepCopy()
-			h.Status.Phase = elemental.HostPhase(fmt.Sprint("phase ", n))
+			h.Status.Phase = elementalv1.HostPhase(fmt.Sprint("phase ", n))
 			if err := object.Patch(b.Context(), c, before, h); err != nil {
 				b.Fatal(err)
 			}

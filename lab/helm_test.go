@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/manager"
 	"github.com/metalab-dev/metalab/scenarios/patience"
@@ -34,7 +34,7 @@ func TestHelmWorksWithTheRightsOfTheManifests(t *testing.T) {
 	end := runController(t, w, as, manager.Config{Controllers: []string{"helm"}})
 	defer end()
 	l := hocLab{t, admin}
-	b := &lcm.HelmBundle{ObjectMeta: l.meta("c1"), Spec: lcm.HelmBundleSpec{Release: "mosk-1", Releases: []lcm.HelmRelease{{Name: "settings", Namespace: "charts", ChartURL: serveChart(t)}}}}
+	b := &lcmv1.HelmBundle{ObjectMeta: l.meta("c1"), Spec: lcmv1.HelmBundleSpec{Release: "mosk-1", Releases: []lcmv1.HelmRelease{{Name: "settings", Namespace: "charts", ChartURL: serveChart(t)}}}}
 	if err := admin.Create(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}

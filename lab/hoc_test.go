@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/manager"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
@@ -45,29 +45,31 @@ func TestControllersOfHostOSConfigurationWorkWithTheRightsOfTheManifests(t *test
 	defer end()
 	l := hocLab{t, admin}
 	secret := l.create()
-	machine := new(lcm.LCMMachine)
+	machine := new(lcmv1.LCMMachine)
 	has := func(what string, ok func() bool) {
 		t.Helper()
 		patience.Await(t, what, func() bool { return admin.Get(t.Context(), l.key("w-0"), machine) == nil && ok() }, machine)
 	}
-	has("items reach the machine", func() bool { return len(machine.Spec.StateItems) == 2 && machine.Status.State == lcm.StateReconfigure })
+	has("items reach the machine", func() bool {
+		return len(machine.Spec.StateItems) == 2 && machine.Status.State == lcmv1.StateReconfigure
+	})
 	if v := machine.Spec.StateItems[1].Params[item.ParamSecretVersion]; v != secret.ResourceVersion {
 		t.Errorf("secretVersion %q, want %q", v, secret.ResourceVersion)
 	}
 	execute := func() {
 		t.Helper()
 		before := machine.DeepCopy()
-		machine.Status.StateItemStatuses = map[string]lcm.StateItemStatus{}
+		machine.Status.StateItemStatuses = map[string]lcmv1.StateItemStatus{}
 		for _, it := range machine.Spec.StateItems {
-			machine.Status.StateItemStatuses[it.Name] = lcm.StateItemStatus{Hash: item.Hash(it, ""), Attempt: 1, FinishedAt: ptr.To(metav1.Now())}
+			machine.Status.StateItemStatuses[it.Name] = lcmv1.StateItemStatus{Hash: item.Hash(it, ""), Attempt: 1, FinishedAt: ptr.To(metav1.Now())}
 		}
 		if err := admin.Status().Patch(t.Context(), machine, client.MergeFrom(before)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	execute()
-	states := func() kaas.ConfigMachineState {
-		o := new(kaas.HostOSConfiguration)
+	states := func() kaasv1.ConfigMachineState {
+		o := new(kaasv1.HostOSConfiguration)
 		if err := admin.Get(t.Context(), l.key("test"), o); err != nil {
 			t.Fatal(err)
 		}
@@ -75,28 +77,28 @@ func TestControllersOfHostOSConfigurationWorkWithTheRightsOfTheManifests(t *test
 	}
 	done := func() bool {
 		s := states().ConfigStateItemsStatuses["file-template-1.0.0"]["host-os-test-file-template-1.0.0-reconfigure"]
-		return s.State == kaas.ItemSuccess && s.Hash != ""
+		return s.State == kaasv1.ItemSuccess && s.Hash != ""
 	}
 	patience.Await(t, "the configuration has succeeded", done)
-	has("the machine is Ready", func() bool { return machine.Status.State == lcm.StateReady })
+	has("the machine is Ready", func() bool { return machine.Status.State == lcmv1.StateReady })
 	secret.Data["password"] = []byte("another password")
 	if err := admin.Update(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
 	has("the change of the Secret reaches the machine", func() bool {
-		return machine.Spec.StateItems[1].Params[item.ParamSecretVersion] == secret.ResourceVersion && machine.Status.State == lcm.StateReconfigure
+		return machine.Spec.StateItems[1].Params[item.ParamSecretVersion] == secret.ResourceVersion && machine.Status.State == lcmv1.StateReconfigure
 	})
 	patience.Await(t, "the change is reported", func() bool { return states().SecretValuesChanged })
 	execute()
 	patience.Await(t, "the change is done", func() bool { return !states().SecretValuesChanged && done() })
 	l.maintain(t, as)
-	if err := admin.Delete(t.Context(), &kaas.HostOSConfiguration{ObjectMeta: l.meta("test")}); err != nil {
+	if err := admin.Delete(t.Context(), &kaasv1.HostOSConfiguration{ObjectMeta: l.meta("test")}); err != nil {
 		t.Fatal(err)
 	}
 	has("the items leave the machine", func() bool { return len(machine.Spec.StateItems)+len(machine.Spec.StateItemsOverwrites) == 0 })
 	execute()
 	patience.Await(t, "the configuration is deleted", func() bool {
-		return apierrors.IsNotFound(admin.Get(t.Context(), l.key("test"), new(kaas.HostOSConfiguration)))
+		return apierrors.IsNotFound(admin.Get(t.Context(), l.key("test"), new(kaasv1.HostOSConfiguration)))
 	})
 	refused.mu.Lock()
 	defer refused.mu.Unlock()
@@ -117,7 +119,7 @@ func (l hocLab) maintain(t *testing.T, as *rest.Config) {
 	}
 	c := newClient(t, as)
 	s := maintenance.Service{Client: c, Workload: func(context.Context, string, string) (client.Client, error) { return c, nil }}
-	r := maintenance.Request{Machine: l.key("w-0"), Reason: lcm.ReasonDelete}
+	r := maintenance.Request{Machine: l.key("w-0"), Reason: lcmv1.ReasonDelete}
 	walk := func(what string, step func(context.Context, maintenance.Request) (maintenance.Progress, error)) {
 		t.Helper()
 		patience.Await(t, what, func() bool {
@@ -150,7 +152,7 @@ func (l hocLab) maintain(t *testing.T, as *rest.Config) {
 // machineCluster returns the name of the cluster of the machine.
 func machineCluster(t *testing.T, l hocLab) string {
 	t.Helper()
-	var m lcm.LCMMachine
+	var m lcmv1.LCMMachine
 	if err := l.Get(t.Context(), l.key("w-0"), &m); err != nil {
 		t.Fatal(err)
 	}
@@ -176,22 +178,22 @@ func (l hocLab) meta(name string) metav1.ObjectMeta {
 func (l hocLab) create() *corev1.Secret {
 	l.t.Helper()
 	url, sum := serveModule(l.t, "file-template")
-	m := &capi.Machine{ObjectMeta: l.meta("w-0")}
-	lm := &lcm.LCMMachine{ObjectMeta: l.meta("w-0"), Spec: lcm.LCMMachineSpec{ClusterName: "c1", Type: lcm.MachineWorker, LCMType: lcm.LCMTypeK0s}}
+	m := &clusterv1.Machine{ObjectMeta: l.meta("w-0")}
+	lm := &lcmv1.LCMMachine{ObjectMeta: l.meta("w-0"), Spec: lcmv1.LCMMachineSpec{ClusterName: "c1", Type: lcmv1.MachineWorker, LCMType: lcmv1.LCMTypeK0s}}
 	secret := &corev1.Secret{ObjectMeta: l.meta("password"), Data: map[string][]byte{"password": []byte("first password")}}
 	for _, o := range []client.Object{
-		&kaas.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: "custom"}, Spec: kaas.HostOSConfigurationModulesSpec{
-			Modules: []kaas.Module{{Name: "file-template", Version: "1.0.0", SHA256Sum: sum, URL: url}},
+		&kaasv1.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: "custom"}, Spec: kaasv1.HostOSConfigurationModulesSpec{
+			Modules: []kaasv1.Module{{Name: "file-template", Version: "1.0.0", SHA256Sum: sum, URL: url}},
 		}},
-		&lcm.LCMCluster{ObjectMeta: l.meta("c1"), Spec: lcm.LCMClusterSpec{
-			MachinesTypes:             map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineControl: {}, lcm.MachineWorker: {}},
-			ManagementClusterEndpoint: lcm.Endpoint{Host: "127.0.0.1", Port: 6443}, HelmControllerServiceAccountName: "helm",
+		&lcmv1.LCMCluster{ObjectMeta: l.meta("c1"), Spec: lcmv1.LCMClusterSpec{
+			MachinesTypes:             map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineControl: {}, lcmv1.MachineWorker: {}},
+			ManagementClusterEndpoint: lcmv1.Endpoint{Host: "127.0.0.1", Port: 6443}, HelmControllerServiceAccountName: "helm",
 		}},
 		m, lm, secret,
-		&kaas.HostOSConfiguration{ObjectMeta: l.meta("test"), Spec: kaas.HostOSConfigurationSpec{
+		&kaasv1.HostOSConfiguration{ObjectMeta: l.meta("test"), Spec: kaasv1.HostOSConfigurationSpec{
 			MachineSelector: metav1.LabelSelector{MatchLabels: map[string]string{"day2": "true"}},
-			Configs: []kaas.Config{{
-				Module: "file-template", ModuleVersion: "1.0.0", SecretValues: &kaas.SecretReference{Name: "password"},
+			Configs: []kaasv1.Config{{
+				Module: "file-template", ModuleVersion: "1.0.0", SecretValues: &kaasv1.SecretReference{Name: "password"},
 				Values: &runtime.RawExtension{Raw: []byte(`{"path":"/etc/app.conf","settings":{"a":1}}`)},
 			}},
 		}},
@@ -200,8 +202,8 @@ func (l hocLab) create() *corev1.Secret {
 			l.t.Fatal(err)
 		}
 	}
-	m.Status.ProviderStatus = &baremetal.MachineProviderStatus{Status: "Ready", Ready: true}
-	lm.Status.Addresses = []lcm.NodeAddress{{Type: lcm.AddressInternalIP, Address: "10.0.0.5"}}
+	m.Status.ProviderStatus = &baremetalv1.MachineProviderStatus{Status: "Ready", Ready: true}
+	lm.Status.Addresses = []lcmv1.NodeAddress{{Type: lcmv1.AddressInternalIP, Address: "10.0.0.5"}}
 	for _, o := range []client.Object{m, lm} {
 		if err := l.Status().Update(l.t.Context(), o); err != nil {
 			l.t.Fatal(err)

@@ -27,10 +27,10 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/kube"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
@@ -125,9 +125,9 @@ func newFleet(t testing.TB, machines int) *fleet {
 	}
 	f := &fleet{t, w, admin, &writes{count: map[string]int{}}, machines}
 	f.must(f.Create(t.Context(), f.modules()))
-	f.must(f.Create(t.Context(), &lcm.LCMCluster{ObjectMeta: f.meta("c1"), Spec: lcm.LCMClusterSpec{
-		LCMType: lcm.LCMTypeK0s, MachinesTypes: map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineControl: {}, lcm.MachineWorker: {}},
-		ManagementClusterEndpoint: lcm.Endpoint{Host: "127.0.0.1", Port: 6443}, HelmControllerServiceAccountName: "helm",
+	f.must(f.Create(t.Context(), &lcmv1.LCMCluster{ObjectMeta: f.meta("c1"), Spec: lcmv1.LCMClusterSpec{
+		LCMType: lcmv1.LCMTypeK0s, MachinesTypes: map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineControl: {}, lcmv1.MachineWorker: {}},
+		ManagementClusterEndpoint: lcmv1.Endpoint{Host: "127.0.0.1", Port: 6443}, HelmControllerServiceAccountName: "helm",
 	}}))
 	f.each(f.create)
 	w.kube.api = rest.CopyConfig(w.kube.api)
@@ -136,7 +136,7 @@ func newFleet(t testing.TB, machines int) *fleet {
 	for i, name := range []string{"tuning", "other"} {
 		f.must(f.Create(t.Context(), f.configuration(name, i)))
 	}
-	f.await("the items reach the machines", func(l *lcm.LCMMachine) bool { return len(l.Spec.StateItems) == 2*configsOfFleet*len(l.Labels) })
+	f.await("the items reach the machines", func(l *lcmv1.LCMMachine) bool { return len(l.Spec.StateItems) == 2*configsOfFleet*len(l.Labels) })
 	f.each(f.execute)
 	f.settle()
 	return f
@@ -170,11 +170,11 @@ func (f *fleet) each(do func(ctx context.Context, i int) error) {
 }
 
 // modules serves archives of five modules and returns their list.
-func (f *fleet) modules() *kaas.HostOSConfigurationModules {
+func (f *fleet) modules() *kaasv1.HostOSConfigurationModules {
 	archives := map[string][]byte{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write(archives[r.URL.Path]) }))
 	f.t.Cleanup(s.Close)
-	o := &kaas.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: "custom"}}
+	o := &kaasv1.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: "custom"}}
 	for i := range configsOfFleet {
 		name := fmt.Sprintf("module-%d", i)
 		data, m, err := module.Build(fstest.MapFS{
@@ -184,17 +184,17 @@ func (f *fleet) modules() *kaas.HostOSConfigurationModules {
 		f.must(err)
 		at := path.Join("/", m.FileName())
 		archives[at] = data
-		o.Spec.Modules = append(o.Spec.Modules, kaas.Module{Name: kaas.ModuleName(name), Version: "1.0.0", SHA256Sum: m.SHA256, URL: s.URL + at})
+		o.Spec.Modules = append(o.Spec.Modules, kaasv1.Module{Name: kaasv1.ModuleName(name), Version: "1.0.0", SHA256Sum: m.SHA256, URL: s.URL + at})
 	}
 	return o
 }
 
-func (f *fleet) configuration(name string, value int) *kaas.HostOSConfiguration {
-	o := &kaas.HostOSConfiguration{ObjectMeta: f.meta(name)}
+func (f *fleet) configuration(name string, value int) *kaasv1.HostOSConfiguration {
+	o := &kaasv1.HostOSConfiguration{ObjectMeta: f.meta(name)}
 	o.Spec.MachineSelector.MatchLabels = map[string]string{name: "true"}
 	for i := range configsOfFleet {
-		o.Spec.Configs = append(o.Spec.Configs, kaas.Config{
-			Module: kaas.ModuleName(fmt.Sprintf("module-%d", i)), ModuleVersion: "1.0.0", Values: &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"value":%d}`, value)},
+		o.Spec.Configs = append(o.Spec.Configs, kaasv1.Config{
+			Module: kaasv1.ModuleName(fmt.Sprintf("module-%d", i)), ModuleVersion: "1.0.0", Values: &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"value":%d}`, value)},
 		})
 	}
 	return o
@@ -207,40 +207,40 @@ func (f *fleet) create(ctx context.Context, i int) error {
 	if selected(i) {
 		meta.Labels["tuning"] = "true"
 	}
-	m := &capi.Machine{ObjectMeta: meta}
-	l := &lcm.LCMMachine{ObjectMeta: meta, Spec: lcm.LCMMachineSpec{ClusterName: "c1", Type: lcm.MachineWorker, LCMType: lcm.LCMTypeK0s, HaltAgent: true}}
+	m := &clusterv1.Machine{ObjectMeta: meta}
+	l := &lcmv1.LCMMachine{ObjectMeta: meta, Spec: lcmv1.LCMMachineSpec{ClusterName: "c1", Type: lcmv1.MachineWorker, LCMType: lcmv1.LCMTypeK0s, HaltAgent: true}}
 	if err := errors.Join(f.Create(ctx, m), f.Create(ctx, l)); err != nil {
 		return err
 	}
-	m.Status.ProviderStatus = &baremetal.MachineProviderStatus{Status: "Ready", Ready: true}
-	l.Status.Addresses = []lcm.NodeAddress{{Type: lcm.AddressInternalIP, Address: "10.0.0.5"}}
+	m.Status.ProviderStatus = &baremetalv1.MachineProviderStatus{Status: "Ready", Ready: true}
+	l.Status.Addresses = []lcmv1.NodeAddress{{Type: lcmv1.AddressInternalIP, Address: "10.0.0.5"}}
 	return errors.Join(f.Status().Update(ctx, m), f.Status().Update(ctx, l))
 }
 
 // execute reports the success of every item of a machine.
 func (f *fleet) execute(ctx context.Context, i int) error {
-	l := &lcm.LCMMachine{}
+	l := &lcmv1.LCMMachine{}
 	if err := f.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: f.name(i)}, l); err != nil {
 		return err
 	}
 	before := l.DeepCopy()
-	l.Status.StateItemStatuses = map[string]lcm.StateItemStatus{}
+	l.Status.StateItemStatuses = map[string]lcmv1.StateItemStatus{}
 	for _, it := range l.Spec.StateItems {
 		if len(it.Params) > 0 {
-			l.Status.StateItemStatuses[it.Name] = lcm.StateItemStatus{Hash: item.Hash(it, ""), Attempt: 1, FinishedAt: ptr.To(metav1.Now())}
+			l.Status.StateItemStatuses[it.Name] = lcmv1.StateItemStatus{Hash: item.Hash(it, ""), Attempt: 1, FinishedAt: ptr.To(metav1.Now())}
 		}
 	}
 	return f.Status().Patch(ctx, l, client.MergeFrom(before))
 }
 
 // await waits until ok accepts every machine. It reads the cache of the controllers.
-func (f *fleet) await(what string, ok func(*lcm.LCMMachine) bool) {
+func (f *fleet) await(what string, ok func(*lcmv1.LCMMachine) bool) {
 	f.t.Helper()
 	var last string
 	for range fleetPatience {
-		var list lcm.LCMMachineList
+		var list lcmv1.LCMMachineList
 		f.must(f.w.controllers.set.Cache().List(f.t.Context(), &list, client.InNamespace(Namespace), client.UnsafeDisableDeepCopy))
-		missing := slices.IndexFunc(list.Items, func(l lcm.LCMMachine) bool { return !ok(&l) })
+		missing := slices.IndexFunc(list.Items, func(l lcmv1.LCMMachine) bool { return !ok(&l) })
 		if missing < 0 && len(list.Items) == f.machines {
 			return
 		}
@@ -273,14 +273,14 @@ func (f *fleet) settle() {
 func (f *fleet) change(value int) {
 	f.t.Helper()
 	patch := []byte(fmt.Sprintf(`[{"op":"replace","path":"/spec/configs/2/values","value":{"value":%d}}]`, value))
-	f.must(f.Patch(f.t.Context(), &kaas.HostOSConfiguration{ObjectMeta: f.meta("tuning")}, client.RawPatch(types.JSONPatchType, patch)))
+	f.must(f.Patch(f.t.Context(), &kaasv1.HostOSConfiguration{ObjectMeta: f.meta("tuning")}, client.RawPatch(types.JSONPatchType, patch)))
 	want := fmt.Sprintf(`{"value":%d}`, value)
-	f.await("the values reach the selected machines", func(l *lcm.LCMMachine) bool {
+	f.await("the values reach the selected machines", func(l *lcmv1.LCMMachine) bool {
 		if l.Labels["tuning"] == "" {
 			return true
 		}
-		at := slices.IndexFunc(l.Spec.StateItems, func(it lcm.LCMStateItem) bool { return it.Name == "host-os-tuning-module-2-1.0.0-reconfigure" })
-		return l.Spec.StateItems[at].Params[item.ParamValues] == want && l.Status.State == lcm.StateReconfigure
+		at := slices.IndexFunc(l.Spec.StateItems, func(it lcmv1.LCMStateItem) bool { return it.Name == "host-os-tuning-module-2-1.0.0-reconfigure" })
+		return l.Spec.StateItems[at].Params[item.ParamValues] == want && l.Status.State == lcmv1.StateReconfigure
 	})
 }
 

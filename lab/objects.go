@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/scenarios/view"
 )
@@ -88,10 +88,10 @@ func (o objects) object(ctx context.Context, c client.Reader, h *metal3.BareMeta
 	out := view.Object{Host: o.serverOf(h), State: string(h.Status.Provisioning.State), Error: string(h.Status.ErrorType)}
 	switch by := h.Spec.ConsumerRef; {
 	case by == nil:
-	case by.Kind == "Machine" && strings.HasPrefix(by.APIVersion, capi.GroupVersion.Group+"/") && slices.Contains(o.cfg.Settings.Families(), config.HOC):
+	case by.Kind == "Machine" && strings.HasPrefix(by.APIVersion, clusterv1.GroupVersion.Group+"/") && slices.Contains(o.cfg.Settings.Families(), config.HOC):
 		out.Role = "worker"
-		var m capi.Machine
-		if err := c.Get(ctx, types.NamespacedName{Namespace: by.Namespace, Name: by.Name}, &m); err == nil && m.Labels[capi.ControlPlaneLabel] != "" {
+		var m clusterv1.Machine
+		if err := c.Get(ctx, types.NamespacedName{Namespace: by.Namespace, Name: by.Name}, &m); err == nil && m.Labels[clusterv1.ControlPlaneLabel] != "" {
 			out.Role = "control-plane"
 		}
 	default:

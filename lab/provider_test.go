@@ -13,12 +13,12 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	hostprofile "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
-	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	hostprofilev1 "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/manager"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
@@ -39,7 +39,7 @@ func TestProviderWorksWithTheRightsOfTheManifests(t *testing.T) {
 	defer end()
 	p := providerLab{hocLab{t, admin}}
 	p.create()
-	host, machine := new(metal3.BareMetalHost), new(capi.Machine)
+	host, machine := new(metal3.BareMetalHost), new(clusterv1.Machine)
 	is := func(what string, ok func() bool) {
 		t.Helper()
 		patience.Await(t, what, func() bool {
@@ -50,7 +50,7 @@ func TestProviderWorksWithTheRightsOfTheManifests(t *testing.T) {
 		return func() bool { s := machine.Status.ProviderStatus; return s != nil && s.Status == want }
 	}
 	is("the Machine writes its image", func() bool { return host.Spec.Image != nil && host.Spec.NetworkData != nil })
-	subnet := new(ipam.Subnet)
+	subnet := new(ipamv1.Subnet)
 	is("the Subnet counts its addresses", func() bool {
 		return admin.Get(t.Context(), p.key("lcm"), subnet) == nil && subnet.Status.Capacity == 254 && subnet.Status.Allocatable == 253
 	})
@@ -58,19 +58,19 @@ func TestProviderWorksWithTheRightsOfTheManifests(t *testing.T) {
 	is("the Machine is handed to LCM", status("Uninitialized"))
 	p.agent(w.kube.api)
 	is("the Machine is Ready", status("Ready"))
-	c := new(lcm.LCMCluster)
+	c := new(lcmv1.LCMCluster)
 	patience.Await(t, "the machines of the LCMCluster are counted", func() bool {
 		return admin.Get(t.Context(), p.key("c1"), c) == nil && c.Status.RequestedNodes == 1 && c.Status.ReadyNodes == 1
 	}, c)
 	p.reboot()
 	is("the Machine is Ready again", status("Ready"))
-	if err := admin.Delete(t.Context(), &capi.Cluster{ObjectMeta: p.meta("c1")}); err != nil {
+	if err := admin.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: p.meta("c1")}); err != nil {
 		t.Fatal(err)
 	}
 	is("the host loses its image", func() bool { return host.Spec.Image == nil && host.Spec.ConsumerRef != nil })
 	p.state(host, metal3.StateAvailable)
 	patience.Await(t, "the Cluster is deleted", func() bool {
-		return apierrors.IsNotFound(admin.Get(t.Context(), p.key("c1"), new(capi.Cluster))) && apierrors.IsNotFound(admin.Get(t.Context(), p.key("w-0"), new(capi.Machine)))
+		return apierrors.IsNotFound(admin.Get(t.Context(), p.key("c1"), new(clusterv1.Cluster))) && apierrors.IsNotFound(admin.Get(t.Context(), p.key("w-0"), new(clusterv1.Machine)))
 	})
 	if err := admin.Get(t.Context(), p.key("node"), host); err != nil || host.Spec.ConsumerRef != nil {
 		t.Errorf("the host is claimed by %+v, %v", host.Spec.ConsumerRef, err)
@@ -86,13 +86,13 @@ func TestProviderWorksWithTheRightsOfTheManifests(t *testing.T) {
 // inventory creates a server of the inventory with its credential, and deletes both.
 func (p providerLab) inventory() {
 	p.t.Helper()
-	account, server := &kaas.BareMetalHostCredential{ObjectMeta: p.meta("account")}, &kaas.BareMetalHostInventory{ObjectMeta: p.meta("spare")}
-	account.Spec = kaas.BareMetalHostCredentialSpec{Username: "admin", Password: kaas.CredentialPassword{Value: "the-password"}}
-	server.Spec.BMC = kaas.InventoryBMC{Address: "redfish://192.0.2.1/redfish/v1/Systems/1", CredentialsName: account.Name}
+	account, server := &kaasv1.BareMetalHostCredential{ObjectMeta: p.meta("account")}, &kaasv1.BareMetalHostInventory{ObjectMeta: p.meta("spare")}
+	account.Spec = kaasv1.BareMetalHostCredentialSpec{Username: "admin", Password: kaasv1.CredentialPassword{Value: "the-password"}}
+	server.Spec.BMC = kaasv1.InventoryBMC{Address: "redfish://192.0.2.1/redfish/v1/Systems/1", CredentialsName: account.Name}
 	server.Spec.BootMACAddress = "52:54:00:00:00:01"
 	all := []client.Object{account, server}
 	for _, o := range all {
-		o.SetLabels(map[string]string{capi.ProviderLabel: capi.ProviderBareMetal})
+		o.SetLabels(map[string]string{clusterv1.ProviderLabel: clusterv1.ProviderBareMetal})
 		if err := p.Create(p.t.Context(), o); err != nil {
 			p.t.Fatal(err)
 		}
@@ -119,19 +119,19 @@ func (p providerLab) inventory() {
 // statement H34 with the rights to nodes, their pods and leases.
 func (p providerLab) reboot() {
 	p.t.Helper()
-	for _, o := range []client.Object{&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w-0"}}, &kaas.GracefulRebootRequest{ObjectMeta: p.meta("c1")}} {
+	for _, o := range []client.Object{&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w-0"}}, &kaasv1.GracefulRebootRequest{ObjectMeta: p.meta("c1")}} {
 		if err := p.Create(p.t.Context(), o); err != nil {
 			p.t.Fatal(err)
 		}
 	}
-	m, node, request := new(lcm.LCMMachine), new(corev1.Node), new(kaas.GracefulRebootRequest)
+	m, node, request := new(lcmv1.LCMMachine), new(corev1.Node), new(kaasv1.GracefulRebootRequest)
 	patience.Await(p.t, "the reboot is demanded", func() bool { return p.Get(p.t.Context(), p.key("w-0"), m) == nil && m.Spec.RebootRequired }, m)
 	if err := p.Get(p.t.Context(), client.ObjectKey{Name: "w-0"}, node); err != nil || !node.Spec.Unschedulable {
 		p.t.Errorf("the node is %+v, %v; want it cordoned", node.Spec, err)
 	}
 	before := m.DeepCopy()
-	m.Status.Reboot = &lcm.RebootStatus{Completed: true}
-	m.Status.HostInfo = &lcm.HostInfo{BootTime: ptr.To(metav1.Now())}
+	m.Status.Reboot = &lcmv1.RebootStatus{Completed: true}
+	m.Status.HostInfo = &lcmv1.HostInfo{BootTime: ptr.To(metav1.Now())}
 	if err := p.Status().Patch(p.t.Context(), m, client.MergeFrom(before)); err != nil {
 		p.t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func (p providerLab) reboot() {
 		p.t.Fatal(err)
 	}
 	patience.Await(p.t, "the request is completed", func() bool {
-		return p.Get(p.t.Context(), p.key("c1"), request) == nil && request.Status.State == kaas.RebootCompleted
+		return p.Get(p.t.Context(), p.key("c1"), request) == nil && request.Status.State == kaasv1.RebootCompleted
 	}, request)
 }
 
@@ -154,33 +154,33 @@ type providerLab struct{ hocLab }
 // create creates a release, a Cluster and a Machine, and a host that is available.
 func (p providerLab) create() {
 	p.t.Helper()
-	c, m, h := &capi.Cluster{ObjectMeta: p.meta("c1")}, &capi.Machine{ObjectMeta: p.meta("w-0")}, &metal3.BareMetalHost{ObjectMeta: p.meta("node")}
-	c.Labels = map[string]string{capi.ProviderLabel: capi.ProviderBareMetal}
-	c.Spec.ProviderSpec.Value = baremetal.ClusterProviderSpec{Release: "mosk-1", PublicKeys: []baremetal.KeyName{{Name: "ann"}}}
-	m.Labels = map[string]string{capi.ProviderLabel: capi.ProviderBareMetal, capi.ClusterNameLabel: "c1"}
-	m.Spec.ProviderSpec.Value = baremetal.MachineProviderSpec{
-		HostSelector:     baremetal.HostSelector{MatchLabels: map[string]string{"day2": "true"}},
-		Day1Provisioning: baremetal.GateAuto, Day1Deployment: baremetal.GateAuto, DeletionPolicy: baremetal.DeletionGraceful,
-		BareMetalHostProfile: &baremetal.ObjectReference{Name: "kernel"}, UserData: &baremetal.ObjectReference{Name: "user-data"},
+	c, m, h := &clusterv1.Cluster{ObjectMeta: p.meta("c1")}, &clusterv1.Machine{ObjectMeta: p.meta("w-0")}, &metal3.BareMetalHost{ObjectMeta: p.meta("node")}
+	c.Labels = map[string]string{clusterv1.ProviderLabel: clusterv1.ProviderBareMetal}
+	c.Spec.ProviderSpec.Value = baremetalv1.ClusterProviderSpec{Release: "mosk-1", PublicKeys: []baremetalv1.KeyName{{Name: "ann"}}}
+	m.Labels = map[string]string{clusterv1.ProviderLabel: clusterv1.ProviderBareMetal, clusterv1.ClusterNameLabel: "c1"}
+	m.Spec.ProviderSpec.Value = baremetalv1.MachineProviderSpec{
+		HostSelector:     baremetalv1.HostSelector{MatchLabels: map[string]string{"day2": "true"}},
+		Day1Provisioning: baremetalv1.GateAuto, Day1Deployment: baremetalv1.GateAuto, DeletionPolicy: baremetalv1.DeletionGraceful,
+		BareMetalHostProfile: &baremetalv1.ObjectReference{Name: "kernel"}, UserData: &baremetalv1.ObjectReference{Name: "user-data"},
 	}
-	l2 := &ipam.L2Template{ObjectMeta: p.meta("default"), Spec: ipam.L2TemplateSpec{
-		ClusterRef: "c1", L3Layout: []ipam.L3Layout{{SubnetName: "lcm"}}, NPTemplate: "version: 2\nvlans: {v: {id: 5, link: eth0, addresses: ['{{ip \"v:lcm\"}}']}}",
+	l2 := &ipamv1.L2Template{ObjectMeta: p.meta("default"), Spec: ipamv1.L2TemplateSpec{
+		ClusterRef: "c1", L3Layout: []ipamv1.L3Layout{{SubnetName: "lcm"}}, NPTemplate: "version: 2\nvlans: {v: {id: 5, link: eth0, addresses: ['{{ip \"v:lcm\"}}']}}",
 	}}
-	l2.Labels = map[string]string{ipam.DefaultForClusterLabel: "1"}
+	l2.Labels = map[string]string{ipamv1.DefaultForClusterLabel: "1"}
 	for _, o := range []client.Object{
-		&kaas.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: "mosk-1"}, Spec: kaas.ClusterReleaseSpec{
-			Version: "1.0.0", LCMType: lcm.LCMTypeK0s, AllowedDistributions: []kaas.Distribution{{ID: "debian", Default: true, Image: kaas.DistributionImage{URL: "http://192.0.2.1/d.raw", Checksum: strings.Repeat("5a", 32)}}},
-			MachineTypes: map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineWorker: {{Runner: lcm.RunnerBash, Name: "swap", Version: "v1", Phase: lcm.PhaseDeploy}}},
+		&kaasv1.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: "mosk-1"}, Spec: kaasv1.ClusterReleaseSpec{
+			Version: "1.0.0", LCMType: lcmv1.LCMTypeK0s, AllowedDistributions: []kaasv1.Distribution{{ID: "debian", Default: true, Image: kaasv1.DistributionImage{URL: "http://192.0.2.1/d.raw", Checksum: strings.Repeat("5a", 32)}}},
+			MachineTypes: map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineWorker: {{Runner: lcmv1.RunnerBash, Name: "swap", Version: "v1", Phase: lcmv1.PhaseDeploy}}},
 		}},
-		&kaas.KaaSRelease{ObjectMeta: metav1.ObjectMeta{Name: "kaas-1"}, Spec: kaas.KaaSReleaseSpec{
-			Version: "2.30.0", ClusterRelease: "mosk-1", SupportedClusterReleases: []kaas.SupportedClusterRelease{{Name: "mosk-1", Version: "1.0.0"}},
+		&kaasv1.KaaSRelease{ObjectMeta: metav1.ObjectMeta{Name: "kaas-1"}, Spec: kaasv1.KaaSReleaseSpec{
+			Version: "2.30.0", ClusterRelease: "mosk-1", SupportedClusterReleases: []kaasv1.SupportedClusterRelease{{Name: "mosk-1", Version: "1.0.0"}},
 		}},
-		&hostprofile.BareMetalHostProfile{ObjectMeta: p.meta("kernel"), Spec: hostprofile.BareMetalHostProfileSpec{
-			KernelParameters: &hostprofile.KernelParameters{Sysctl: map[string]hostprofile.SysctlValue{"kernel.panic": "30"}},
+		&hostprofilev1.BareMetalHostProfile{ObjectMeta: p.meta("kernel"), Spec: hostprofilev1.BareMetalHostProfileSpec{
+			KernelParameters: &hostprofilev1.KernelParameters{Sysctl: map[string]hostprofilev1.SysctlValue{"kernel.panic": "30"}},
 		}},
 		&corev1.Secret{ObjectMeta: p.meta("user-data"), StringData: map[string]string{"userData": "#cloud-config\n"}},
-		&ipam.Subnet{ObjectMeta: p.meta("lcm"), Spec: ipam.SubnetSpec{CIDR: "10.77.0.0/24"}}, l2,
-		&kaas.PublicKey{ObjectMeta: p.meta("ann"), Spec: kaas.PublicKeySpec{PublicKey: "ssh-ed25519 A ann"}}, c, m, h,
+		&ipamv1.Subnet{ObjectMeta: p.meta("lcm"), Spec: ipamv1.SubnetSpec{CIDR: "10.77.0.0/24"}}, l2,
+		&kaasv1.PublicKey{ObjectMeta: p.meta("ann"), Spec: kaasv1.PublicKeySpec{PublicKey: "ssh-ed25519 A ann"}}, c, m, h,
 	} {
 		if err := p.Create(p.t.Context(), o); err != nil {
 			p.t.Fatal(err)
@@ -209,7 +209,7 @@ func (p providerLab) agent(api *rest.Config) {
 	as := rest.AnonymousClientConfig(api)
 	as.BearerToken = string(token.Data["token"])
 	c := newClient(p.t, as)
-	m := new(lcm.LCMMachine)
+	m := new(lcmv1.LCMMachine)
 	patience.Await(p.t, "the agent has items", func() bool {
 		if err := c.Get(p.t.Context(), p.key("w-0"), m); err != nil {
 			p.t.Logf("the agent: %v", err)
@@ -217,14 +217,14 @@ func (p providerLab) agent(api *rest.Config) {
 		}
 		return len(m.Spec.StateItems) == 1
 	}, m)
-	for _, o := range []client.Object{new(lcm.LCMMachine), new(corev1.Secret)} {
+	for _, o := range []client.Object{new(lcmv1.LCMMachine), new(corev1.Secret)} {
 		if err := c.Get(p.t.Context(), p.key("w-0-user-data"), o); !apierrors.IsForbidden(err) {
 			p.t.Errorf("the agent reads another %T: %v", o, err)
 		}
 	}
 	before := m.DeepCopy()
-	m.Status.Addresses = []lcm.NodeAddress{{Type: lcm.AddressInternalIP, Address: "10.0.0.5"}}
-	m.Status.StateItemStatuses = map[string]lcm.StateItemStatus{"swap": {Hash: item.Hash(m.Spec.StateItems[0], ""), Attempt: 1}}
+	m.Status.Addresses = []lcmv1.NodeAddress{{Type: lcmv1.AddressInternalIP, Address: "10.0.0.5"}}
+	m.Status.StateItemStatuses = map[string]lcmv1.StateItemStatus{"swap": {Hash: item.Hash(m.Spec.StateItems[0], ""), Attempt: 1}}
 	if err := c.Status().Patch(p.t.Context(), m, client.MergeFrom(before)); err != nil {
 		p.t.Fatal(err)
 	}

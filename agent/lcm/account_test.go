@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/agent/kubeapi"
-	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
@@ -34,7 +34,7 @@ func TestTokenIsRenewed(t *testing.T) {
 		f.token = first
 		s.write(t, "/etc/lab-agent/token", first, 0o600)
 		f.change(machineWith())
-		f.change(func(m *api.LCMMachine) { m.Status.TokenSecret = "worker-0-token" })
+		f.change(func(m *lcmv1.LCMMachine) { m.Status.TokenSecret = "worker-0-token" })
 		f.secret("worker-0-token", map[string]string{"token": first}) // not renewed yet
 		r := start(t, config(f, s))
 		pass(59 * time.Minute)
@@ -52,7 +52,9 @@ func TestTokenIsRenewed(t *testing.T) {
 		f.mu.Lock()
 		f.token = second
 		f.mu.Unlock()
-		f.change(func(m *api.LCMMachine) { m.Spec.StateItems = []api.LCMStateItem{script("a", ":", api.PhaseDeploy)} })
+		f.change(func(m *lcmv1.LCMMachine) {
+			m.Spec.StateItems = []lcmv1.LCMStateItem{script("a", ":", lcmv1.PhaseDeploy)}
+		})
 		pass(time.Hour)
 		check(t, f, map[string]string{"a": "0 after 1"})
 		if strings.Contains(r.log.String(), "level=ERROR") {
@@ -69,14 +71,14 @@ func TestExpiredToken(t *testing.T) {
 		f, s := newAPI(), newServer(t)
 		f.token = tokenUntil(time.Now())
 		s.write(t, "/etc/lab-agent/token", f.token, 0o600)
-		f.change(machineWith(script("a", ":", api.PhaseDeploy)))
+		f.change(machineWith(script("a", ":", lcmv1.PhaseDeploy)))
 		f.refuse = nil
 		r := start(t, config(f, s))
 		pass(0)
 		f.mu.Lock()
 		f.token = "rotated"
 		f.mu.Unlock()
-		f.change(func(m *api.LCMMachine) { m.Spec.StateItems[0].Params["script"] = "true" })
+		f.change(func(m *lcmv1.LCMMachine) { m.Spec.StateItems[0].Params["script"] = "true" })
 		pass(time.Hour)
 		if !strings.Contains(r.log.String(), "the token is valid until 2000-01-01T00:00:00Z at most: write a new token of the agent's service account to /etc/lab-agent/token") {
 			t.Errorf("the log does not say what to do: %s", r.log)
@@ -96,7 +98,7 @@ func TestExpiredToken(t *testing.T) {
 // The agent trusts the authority of its file alone, and reads a file that was replaced.
 func TestCertificateAuthority(t *testing.T) {
 	f, s := newAPI(), newServer(t)
-	f.change(machineWith(script("a", ":", api.PhaseDeploy)))
+	f.change(machineWith(script("a", ":", lcmv1.PhaseDeploy)))
 	web := httptest.NewTLSServer(f)
 	t.Cleanup(web.Close) // after the agent has ended its watch
 	c := config(f, s)
@@ -127,12 +129,12 @@ func TestCertificateAuthority(t *testing.T) {
 func TestTwoAgentsOnOneMachine(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f, s, other := newAPI(), newServer(t), newServer(t)
-		f.change(machineWith(script("a", ":", api.PhaseDeploy)))
+		f.change(machineWith(script("a", ":", lcmv1.PhaseDeploy)))
 		start(t, config(f, s))
 		pass(0)
 		second := config(f, other)
 		second.Hardware = hardware("0c:00:00:00:07:01", "192.0.2.8")
-		f.change(func(m *api.LCMMachine) { m.Spec.SSHAuthorizedKeys = []string{"ssh-ed25519 AAAA"} })
+		f.change(func(m *lcmv1.LCMMachine) { m.Spec.SSHAuthorizedKeys = []string{"ssh-ed25519 AAAA"} })
 		r := start(t, second)
 		pass(time.Hour)
 		if len(s.commands()) != 1 || len(other.commands()) != 0 || other.read(t, keysFile) != "" {
@@ -148,7 +150,7 @@ func TestTwoAgentsOnOneMachine(t *testing.T) {
 func TestReplacedServer(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f, s, other := newAPI(), newServer(t), newServer(t)
-		f.change(machineWith(script("a", ":", api.PhaseDeploy)))
+		f.change(machineWith(script("a", ":", lcmv1.PhaseDeploy)))
 		first := start(t, config(f, s))
 		pass(0)
 		if err := first.stop(); err != nil {
@@ -161,7 +163,7 @@ func TestReplacedServer(t *testing.T) {
 		if got := f.machine().Status.Addresses[0].Address; got != "192.0.2.7" {
 			t.Errorf("address = %s, want the first server's still", got)
 		}
-		f.change(func(m *api.LCMMachine) { m.Status.HostInfo = nil })
+		f.change(func(m *lcmv1.LCMMachine) { m.Status.HostInfo = nil })
 		pass(0)
 		if got := f.machine().Status.Addresses[0].Address; got != "192.0.2.8" {
 			t.Errorf("address = %s, want the second server's", got)

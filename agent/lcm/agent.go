@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/agent/kubeapi"
 	"github.com/metalab-dev/metalab/agent/sys"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
@@ -27,7 +27,7 @@ type agent struct {
 	boot sys.Boot
 
 	state    state
-	host     *lcm.HostInfo // host info of the last look, without the reboot request
+	host     *lcmv1.HostInfo // host info of the last look, without the reboot request
 	nics     []job.NIC
 	hostName string
 	reread   bool // the host info is to be found again
@@ -182,7 +182,7 @@ func (a *agent) step(ctx context.Context) (time.Duration, error) {
 // writeStatus writes the facts of the server, and the results that the API does not have yet.
 // It removes the statuses of items that the object no longer has, since the controllers wait
 // for their removal.
-func (a *agent) writeStatus(ctx context.Context, m *lcm.LCMMachine) (*lcm.LCMMachine, error) {
+func (a *agent) writeStatus(ctx context.Context, m *lcmv1.LCMMachine) (*lcmv1.LCMMachine, error) {
 	next := m.Status.DeepCopy()
 	addresses, err := a.addresses(m)
 	if err != nil {
@@ -197,7 +197,7 @@ func (a *agent) writeStatus(ctx context.Context, m *lcm.LCMMachine) (*lcm.LCMMac
 	}
 	next.Distribution = distribution(next.HostInfo.OS)
 	if next.StateItemStatuses == nil {
-		next.StateItemStatuses = map[string]lcm.StateItemStatus{}
+		next.StateItemStatuses = map[string]lcmv1.StateItemStatus{}
 	}
 	for name, result := range a.state.Results {
 		next.StateItemStatuses[name] = result
@@ -237,7 +237,7 @@ func (a *agent) writeStatus(ctx context.Context, m *lcm.LCMMachine) (*lcm.LCMMac
 }
 
 // version returns the version of the agent: that of spec.agentConfig if it is this program.
-func (a *agent) version(m *lcm.LCMMachine) string {
+func (a *agent) version(m *lcmv1.LCMMachine) string {
 	if c := m.Spec.AgentConfig; c != nil && c.SHA256 == a.SHA256 {
 		return c.Version
 	}
@@ -246,10 +246,10 @@ func (a *agent) version(m *lcm.LCMMachine) string {
 
 // phases is the order in which items are executed. Those without a phase come last, as
 // ComputeState does not wait for them.
-var phases = []lcm.Phase{lcm.PhasePrepare, lcm.PhaseDeploy, lcm.PhaseReconfigure, ""}
+var phases = []lcmv1.Phase{lcmv1.PhasePrepare, lcmv1.PhaseDeploy, lcmv1.PhaseReconfigure, ""}
 
 // next returns the first item that is not done.
-func next(m *lcm.LCMMachine) (lcm.LCMStateItem, bool) {
+func next(m *lcmv1.LCMMachine) (lcmv1.LCMStateItem, bool) {
 	for _, phase := range phases {
 		for _, it := range m.Spec.StateItems {
 			if it.Phase == phase && !item.Ready(it, m.Status.StateItemStatuses, m.Status.AgentVersion) {
@@ -257,5 +257,5 @@ func next(m *lcm.LCMMachine) (lcm.LCMStateItem, bool) {
 			}
 		}
 	}
-	return lcm.LCMStateItem{}, false
+	return lcmv1.LCMStateItem{}, false
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/agent/kubeapi"
-	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 )
@@ -32,11 +32,11 @@ func TestItemsAreExecutedByPhaseAndOrder(t *testing.T) {
 		f, s := newAPI(), newServer(t)
 		line := func(name string) string { return "echo " + name + " >>" + s.path("/order") }
 		f.change(machineWith(
-			script("reconfigure-1", line("reconfigure-1"), api.PhaseReconfigure),
-			script("prepare-1", line("prepare-1"), api.PhasePrepare),
-			script("deploy-1", line("deploy-1"), api.PhaseDeploy),
-			script("prepare-2", line("prepare-2"), api.PhasePrepare),
-			script("reconfigure-2", line("reconfigure-2"), api.PhaseReconfigure),
+			script("reconfigure-1", line("reconfigure-1"), lcmv1.PhaseReconfigure),
+			script("prepare-1", line("prepare-1"), lcmv1.PhasePrepare),
+			script("deploy-1", line("deploy-1"), lcmv1.PhaseDeploy),
+			script("prepare-2", line("prepare-2"), lcmv1.PhasePrepare),
+			script("reconfigure-2", line("reconfigure-2"), lcmv1.PhaseReconfigure),
 		))
 		start(t, config(f, s))
 		pass(0)
@@ -44,7 +44,7 @@ func TestItemsAreExecutedByPhaseAndOrder(t *testing.T) {
 			t.Errorf("order (-want +got):\n%s", diff)
 		}
 		m := f.machine()
-		if state := item.ComputeState(m); state != api.StateReady {
+		if state := item.ComputeState(m); state != lcmv1.StateReady {
 			t.Errorf("state = %s, want Ready", state)
 		}
 		one := m.Status.StateItemStatuses["deploy-1"]
@@ -65,7 +65,7 @@ func TestItemsAreExecutedByPhaseAndOrder(t *testing.T) {
 // statement H23: while an item is executed, its status shows that.
 func TestStatusShowsAnItemThatRuns(t *testing.T) {
 	f, s := newAPI(), newServer(t)
-	it := script("slow", "echo >"+s.path("/begun")+"; while [ ! -e "+s.path("/go")+" ]; do sleep 0.01; done", api.PhaseDeploy)
+	it := script("slow", "echo >"+s.path("/begun")+"; while [ ! -e "+s.path("/go")+" ]; do sleep 0.01; done", lcmv1.PhaseDeploy)
 	f.change(machineWith(it))
 	start(t, config(f, s))
 	patience.Await(t, "the item begins", func() bool { return s.read(t, "/begun") != "" })
@@ -84,7 +84,7 @@ func TestStatusShowsAnItemThatRuns(t *testing.T) {
 func TestFailedItemIsRetriedAndLaterItemsWait(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f, s := newAPI(), newServer(t)
-		f.change(machineWith(script("first", "echo the reason; [ -e "+s.path("/repaired")+" ] || exit 2", api.PhaseReconfigure), script("second", ":", api.PhaseReconfigure)))
+		f.change(machineWith(script("first", "echo the reason; [ -e "+s.path("/repaired")+" ] || exit 2", lcmv1.PhaseReconfigure), script("second", ":", lcmv1.PhaseReconfigure)))
 		start(t, config(f, s))
 		pass(0)
 		check(t, f, map[string]string{"first": "2 after 1"})
@@ -97,7 +97,7 @@ func TestFailedItemIsRetriedAndLaterItemsWait(t *testing.T) {
 		check(t, f, map[string]string{"first": "2 after 2"})
 		pass(2 * minRetry)
 		check(t, f, map[string]string{"first": "2 after 3"})
-		if state := item.ComputeState(f.machine()); state != api.StateReconfigure {
+		if state := item.ComputeState(f.machine()); state != lcmv1.StateReconfigure {
 			t.Errorf("state = %s, want Reconfigure", state)
 		}
 		s.write(t, "/repaired", "", 0o600)
@@ -110,10 +110,10 @@ func TestFailedItemIsRetriedAndLaterItemsWait(t *testing.T) {
 func TestRetryAfterTheClockWasSetBack(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f, s := newAPI(), newServer(t)
-		f.change(machineWith(script("a", ":", api.PhaseDeploy)))
-		f.change(func(m *api.LCMMachine) {
+		f.change(machineWith(script("a", ":", lcmv1.PhaseDeploy)))
+		f.change(func(m *lcmv1.LCMMachine) {
 			later := metav1.NewTime(time.Now().Add(5 * time.Hour))
-			m.Status.StateItemStatuses = map[string]api.StateItemStatus{"a": {Hash: item.Hash(m.Spec.StateItems[0], "v0.3.0-300"), ExitCode: 1, Attempt: 2, StartedAt: &later, FinishedAt: &later}}
+			m.Status.StateItemStatuses = map[string]lcmv1.StateItemStatus{"a": {Hash: item.Hash(m.Spec.StateItems[0], "v0.3.0-300"), ExitCode: 1, Attempt: 2, StartedAt: &later, FinishedAt: &later}}
 		})
 		start(t, config(f, s))
 		pass(0)
@@ -124,7 +124,7 @@ func TestRetryAfterTheClockWasSetBack(t *testing.T) {
 // An agent that is ended with an item executes it again, as another attempt.
 func TestItemOfAnAgentThatWasEnded(t *testing.T) {
 	f, s := newAPI(), newServer(t)
-	f.change(machineWith(script("a", "echo >>"+s.path("/begun")+"; [ -e "+s.path("/go")+" ] || sleep 1000", api.PhaseDeploy)))
+	f.change(machineWith(script("a", "echo >>"+s.path("/begun")+"; [ -e "+s.path("/go")+" ] || sleep 1000", lcmv1.PhaseDeploy)))
 	r := start(t, config(f, s))
 	patience.Await(t, "the item begins", func() bool { return s.read(t, "/begun") == "\n" })
 	if err := r.stop(); err != nil {
@@ -141,7 +141,7 @@ func TestItemOfAnAgentThatWasEnded(t *testing.T) {
 func TestOnlyChangedItemsRunAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f, s := newAPI(), newServer(t)
-		f.change(machineWith(script("a", ":", api.PhaseDeploy), script("b", ":", api.PhaseDeploy)))
+		f.change(machineWith(script("a", ":", lcmv1.PhaseDeploy), script("b", ":", lcmv1.PhaseDeploy)))
 		first := start(t, config(f, s))
 		pass(0)
 		if err := first.stop(); err != nil {
@@ -152,7 +152,7 @@ func TestOnlyChangedItemsRunAgain(t *testing.T) {
 		if n := len(s.commands()); n != 2 {
 			t.Errorf("%d items have run, want 2", n)
 		}
-		f.change(func(m *api.LCMMachine) { m.Spec.StateItems[1].Params["script"] = "true" })
+		f.change(func(m *lcmv1.LCMMachine) { m.Spec.StateItems[1].Params["script"] = "true" })
 		pass(0) // the watch shows it at once
 		if n := len(s.commands()); n != 3 {
 			t.Errorf("%d items have run after a change of one, want 3", n)
@@ -165,12 +165,12 @@ func TestOnlyChangedItemsRunAgain(t *testing.T) {
 func TestNewVersionOfASecretRunsTheItemAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f, s := newAPI(), newServer(t)
-		it := script("a", ":", api.PhaseDeploy)
+		it := script("a", ":", lcmv1.PhaseDeploy)
 		it.Params["secretVersion"] = "7"
 		f.change(machineWith(it))
 		start(t, config(f, s))
 		pass(0)
-		f.change(func(m *api.LCMMachine) { m.Spec.StateItems[0].Params["secretVersion"] = "8" })
+		f.change(func(m *lcmv1.LCMMachine) { m.Spec.StateItems[0].Params["secretVersion"] = "8" })
 		pass(0)
 		if n := len(s.commands()); n != 2 {
 			t.Errorf("%d runs, want 2", n)
@@ -183,16 +183,16 @@ func TestNewVersionOfASecretRunsTheItemAgain(t *testing.T) {
 func TestStatusesOfRemovedItemsAreRemoved(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f, s := newAPI(), newServer(t)
-		f.change(machineWith(script("a", "echo >"+s.path("/made"), api.PhaseDeploy), script("b", ":", api.PhaseDeploy)))
+		f.change(machineWith(script("a", "echo >"+s.path("/made"), lcmv1.PhaseDeploy), script("b", ":", lcmv1.PhaseDeploy)))
 		r := start(t, config(f, s))
 		pass(0)
-		f.change(func(m *api.LCMMachine) { m.Spec.StateItems = m.Spec.StateItems[:1] })
+		f.change(func(m *lcmv1.LCMMachine) { m.Spec.StateItems = m.Spec.StateItems[:1] })
 		pass(0)
 		check(t, f, map[string]string{"a": "0 after 1"})
 		if err := r.stop(); err != nil {
 			t.Fatal(err)
 		}
-		f.change(func(m *api.LCMMachine) { m.Spec.StateItems = nil })
+		f.change(func(m *lcmv1.LCMMachine) { m.Spec.StateItems = nil })
 		check(t, f, map[string]string{"a": "0 after 1"})
 		start(t, config(f, s))
 		pass(0)
@@ -208,8 +208,8 @@ func TestHaltedAgentOnlySynchronizesKeys(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f, s := newAPI(), newServer(t)
 		s.write(t, keysFile, "# operators\nssh-ed25519 AAAA operator\n", 0o644)
-		f.change(machineWith(script("a", ":", api.PhaseDeploy)))
-		f.change(func(m *api.LCMMachine) {
+		f.change(machineWith(script("a", ":", lcmv1.PhaseDeploy)))
+		f.change(func(m *lcmv1.LCMMachine) {
 			m.Spec.HaltAgent = true
 			m.Spec.SSHAuthorizedKeys = []string{"ssh-ed25519 BBBB one", "ssh-ed25519 CCCC two", "ssh-ed25519 DDDD bad\nssh-rsa EEEE x"}
 		})
@@ -222,18 +222,18 @@ func TestHaltedAgentOnlySynchronizesKeys(t *testing.T) {
 			}
 		}
 		checkKeys("# operators\nssh-ed25519 AAAA operator\nssh-ed25519 BBBB one\nssh-ed25519 CCCC two\n")
-		f.change(func(m *api.LCMMachine) { m.Spec.SSHAuthorizedKeys = m.Spec.SSHAuthorizedKeys[1:2] })
+		f.change(func(m *lcmv1.LCMMachine) { m.Spec.SSHAuthorizedKeys = m.Spec.SSHAuthorizedKeys[1:2] })
 		checkKeys("# operators\nssh-ed25519 AAAA operator\nssh-ed25519 CCCC two\n")
 		if err := r.stop(); err != nil {
 			t.Fatal(err)
 		}
-		f.change(func(m *api.LCMMachine) { m.Spec.SSHAuthorizedKeys = nil })
+		f.change(func(m *lcmv1.LCMMachine) { m.Spec.SSHAuthorizedKeys = nil })
 		start(t, config(f, s)) // it knows which key is not the operator's
 		checkKeys("# operators\nssh-ed25519 AAAA operator\n")
 		if len(s.commands()) > 0 || f.count("PATCH") > 0 {
 			t.Errorf("a halted agent has run %v and written %d times", s.commands(), f.count("PATCH"))
 		}
-		f.change(func(m *api.LCMMachine) { m.Spec.HaltAgent = false })
+		f.change(func(m *lcmv1.LCMMachine) { m.Spec.HaltAgent = false })
 		pass(0)
 		check(t, f, map[string]string{"a": "0 after 1"})
 	})
@@ -249,27 +249,27 @@ func TestReportOfTheServer(t *testing.T) {
 		start(t, config(f, s)) // the object is not there
 		pass(0)
 		m := f.machine()
-		if m.Spec.Type != api.MachineUnassigned {
+		if m.Spec.Type != lcmv1.MachineUnassigned {
 			t.Errorf("type of the created object = %q, want unassigned", m.Spec.Type)
 		}
-		want := []api.NodeAddress{{Type: api.AddressInternalIP, Address: "192.0.2.7"}, {Type: api.AddressHostname, Address: "worker-0"}}
+		want := []lcmv1.NodeAddress{{Type: lcmv1.AddressInternalIP, Address: "192.0.2.7"}, {Type: lcmv1.AddressHostname, Address: "worker-0"}}
 		if diff := cmp.Diff(want, m.Status.Addresses); diff != "" {
 			t.Errorf("addresses (-want +got):\n%s", diff)
 		}
 		h := m.Status.HostInfo
-		repositories := []api.Repository{
+		repositories := []lcmv1.Repository{
 			{URI: "http://deb.example", Release: "stable", Section: []string{"main", "contrib"}},
 			{URI: "http://x.example", Release: "a", Section: []string{"main"}}, {URI: "http://x.example", Release: "b", Section: []string{"main"}},
 		}
 		if diff := cmp.Diff(repositories, h.Repositories); diff != "" {
 			t.Errorf("repositories (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(&api.OSInfo{Type: "linux", Family: "debian", Platform: "debian", Name: "Debian GNU/Linux", Version: "12 (bookworm)", Major: 12, Codename: "bookworm"}, h.OS); diff != "" {
+		if diff := cmp.Diff(&lcmv1.OSInfo{Type: "linux", Family: "debian", Platform: "debian", Name: "Debian GNU/Linux", Version: "12 (bookworm)", Major: 12, Codename: "bookworm"}, h.OS); diff != "" {
 			t.Errorf("os (-want +got):\n%s", diff)
 		}
-		hw := &api.Hardware{CPU: api.HardwareCPU{Count: 8, Threads: 8}, Memory: api.HardwareMemory{Total: 1 << 30}}
-		hw.Storage.Disks = []api.Disk{{Name: "/dev/sda", Size: 1 << 40, Type: "SSD", SerialNumber: "S1"}}
-		hw.Network.NICs = []api.NIC{{Name: "eth0", MACAddress: "0c:00:00:00:00:01"}, {Name: "eth1", MACAddress: "0c:00:00:00:00:ff", PCIAddress: "0000:01:00.0"}}
+		hw := &lcmv1.Hardware{CPU: lcmv1.HardwareCPU{Count: 8, Threads: 8}, Memory: lcmv1.HardwareMemory{Total: 1 << 30}}
+		hw.Storage.Disks = []lcmv1.Disk{{Name: "/dev/sda", Size: 1 << 40, Type: "SSD", SerialNumber: "S1"}}
+		hw.Network.NICs = []lcmv1.NIC{{Name: "eth0", MACAddress: "0c:00:00:00:00:01"}, {Name: "eth1", MACAddress: "0c:00:00:00:00:ff", PCIAddress: "0000:01:00.0"}}
 		if diff := cmp.Diff(hw, h.Hardware); diff != "" {
 			t.Errorf("hardware (-want +got):\n%s", diff)
 		}
@@ -299,7 +299,7 @@ func TestHostInfoIsReadAgainAfterAnItem(t *testing.T) {
 		if inventories != 1 {
 			t.Errorf("%d inventories in ten minutes without an item, want 1", inventories)
 		}
-		f.change(machineWith(script("a", ":", api.PhaseDeploy)))
+		f.change(machineWith(script("a", ":", lcmv1.PhaseDeploy)))
 		pass(10 * time.Minute)
 		if inventories != 2 {
 			t.Errorf("%d inventories with one item, want 2", inventories)
@@ -323,20 +323,20 @@ func TestInternalIPFollowsInterfaceAndCIDR(t *testing.T) {
 	} {
 		inBubble(t, func(t *testing.T) {
 			f, s := newAPI(), newServer(t)
-			f.change(machineWith(script("a", ":", api.PhaseDeploy)))
-			f.change(func(m *api.LCMMachine) { m.Spec.Interface, m.Spec.CIDR = tt.nic, tt.cidr })
+			f.change(machineWith(script("a", ":", lcmv1.PhaseDeploy)))
+			f.change(func(m *lcmv1.LCMMachine) { m.Spec.Interface, m.Spec.CIDR = tt.nic, tt.cidr })
 			start(t, config(f, s))
 			pass(0)
 			got, m := "", f.machine()
 			for _, a := range m.Status.Addresses {
-				if a.Type == api.AddressInternalIP {
+				if a.Type == lcmv1.AddressInternalIP {
 					got = a.Address
 				}
 			}
 			if got != tt.want {
 				t.Errorf("interface %q, cidr %q: InternalIP = %q, want %q", tt.nic, tt.cidr, got, tt.want)
 			}
-			if state := item.ComputeState(m); (state == api.StateUninitialized) != (tt.want == "") {
+			if state := item.ComputeState(m); (state == lcmv1.StateUninitialized) != (tt.want == "") {
 				t.Errorf("interface %q, cidr %q: state = %s", tt.nic, tt.cidr, state)
 			}
 		})
@@ -360,7 +360,7 @@ func TestInternalIPOfNetplan(t *testing.T) {
     bond0: {interfaces: [c], addresses: [198.51.100.1/24]}
 `, 0o600)
 			f.change(machineWith())
-			f.change(func(m *api.LCMMachine) { m.Spec.Interface = tt.nic })
+			f.change(func(m *lcmv1.LCMMachine) { m.Spec.Interface = tt.nic })
 			c := config(f, s)
 			c.Hardware = hardware("0c:00:00:00:00:01", "")
 			with := c.Hardware
@@ -373,7 +373,7 @@ func TestInternalIPOfNetplan(t *testing.T) {
 			}
 			start(t, c)
 			pass(0)
-			want := []api.NodeAddress{{Type: api.AddressInternalIP, Address: tt.want}, {Type: api.AddressHostname, Address: "worker-0"}}
+			want := []lcmv1.NodeAddress{{Type: lcmv1.AddressInternalIP, Address: tt.want}, {Type: lcmv1.AddressHostname, Address: "worker-0"}}
 			if diff := cmp.Diff(want, f.machine().Status.Addresses); diff != "" {
 				t.Errorf("interface %q: addresses (-want +got):\n%s", tt.nic, diff)
 			}
@@ -386,7 +386,7 @@ func TestInternalIPOfNetplan(t *testing.T) {
 func TestResultOutlivesAnAPIThatIsAway(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f, s := newAPI(), newServer(t)
-		f.change(machineWith(script("a", ":", api.PhaseDeploy)))
+		f.change(machineWith(script("a", ":", lcmv1.PhaseDeploy)))
 		patches := 0
 		f.refuse = func(r *http.Request) int {
 			if r.Method == http.MethodPatch {
@@ -427,7 +427,7 @@ func TestDeletedMachineIsNotCreatedAgain(t *testing.T) {
 		if n := f.count("POST"); n != 0 {
 			t.Errorf("%d objects were created", n)
 		}
-		f.change(machineWith(script("a", ":", api.PhaseDeploy)))
+		f.change(machineWith(script("a", ":", lcmv1.PhaseDeploy)))
 		pass(0)
 		check(t, f, map[string]string{"a": "0 after 1"})
 	})

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/metalab-dev/metalab/agent/sys"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
@@ -26,7 +26,7 @@ const ansiblePackage = "ansible"
 // ansible executes an item of the runner ansible: a playbook on this server, with one
 // variable, values. It has no terminal and no input. The values are in a file in memory
 // that is removed after the play; values of a Secret are in no object, log or command line.
-func (a *agent) ansible(ctx context.Context, _ *lcm.LCMMachine, it lcm.LCMStateItem) (out result) {
+func (a *agent) ansible(ctx context.Context, _ *lcmv1.LCMMachine, it lcmv1.LCMStateItem) (out result) {
 	p := it.Params
 	dir, playbook, program := p[item.ParamPath], p[item.ParamPlaybook], orElse(p[item.ParamAnsible], item.AnsiblePlaybook)
 	if !path.IsAbs(dir) {

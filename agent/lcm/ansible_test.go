@@ -15,15 +15,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalab-dev/metalab/agent/sys"
-	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 	"github.com/metalab-dev/metalab/scenarios/smalldisk"
 )
 
-func play(params map[string]string) api.LCMStateItem {
-	return api.LCMStateItem{Runner: api.RunnerAnsible, Name: "play", Version: "v1", Phase: api.PhaseReconfigure, Params: params}
+func play(params map[string]string) lcmv1.LCMStateItem {
+	return lcmv1.LCMStateItem{Runner: lcmv1.RunnerAnsible, Name: "play", Version: "v1", Phase: lcmv1.PhaseReconfigure, Params: params}
 }
 
 // playbook writes a playbook to the server and returns the params of its item.
@@ -130,7 +130,7 @@ func TestAnsibleThatFailsAndWaitsForInput(t *testing.T) {
         msg: "answer '{{ answer }}', password {{ values.password }} {{ values.password | b64encode }}, pin {{ values.pin }}"
 `)
 	p["secretRef"] = "default/s"
-	r := executed(t, f, s, &api.LCMMachine{}, play(p))
+	r := executed(t, f, s, &lcmv1.LCMMachine{}, play(p))
 	want := "Fail with the values: answer 'None', password ****** ******, pin ******"
 	if r.code != 2 || r.message != want {
 		t.Errorf("a play that fails = %d, %q, want 2 and %q", r.code, r.message, want)
@@ -158,7 +158,7 @@ func TestProcessesOfAPlayShowNoSecret(t *testing.T) {
       no_log: true
 `)
 	p["secretRef"] = "default/s"
-	if r := executed(t, f, s, &api.LCMMachine{}, play(p)); r.code != 0 || s.read(t, "/used") != password {
+	if r := executed(t, f, s, &lcmv1.LCMMachine{}, play(p)); r.code != 0 || s.read(t, "/used") != password {
 		t.Fatalf("the play = %+v", r)
 	}
 	list := s.read(t, "/processes")
@@ -183,7 +183,7 @@ func TestAnsibleEndsAtItsDeadline(t *testing.T) {
       ansible.builtin.shell: "echo $$ >`+s.path("/pid")+`; while :; do sleep 0.1; done"
 `)
 	p["secretRef"], p["timeout"] = "default/s", "4s"
-	r := executed(t, f, s, &api.LCMMachine{}, play(p))
+	r := executed(t, f, s, &lcmv1.LCMMachine{}, play(p))
 	if r.code != codeTimeout || !strings.HasPrefix(r.message, "ended after 4s, its deadline (timeout)") {
 		t.Errorf("a play past its deadline = %+v", r)
 	}
@@ -216,13 +216,13 @@ func TestPlayOnAFullRoot(t *testing.T) {
 		web := files(t, map[string][]byte{"/a": data})
 		download := downloader(map[string]string{"url": web.URL + "/a", "sha256": module.Sum(data), "path": moduleDir})
 		p["values"] = `{"space": false}`
-		r := executed(t, f, s, &api.LCMMachine{}, play(p))
+		r := executed(t, f, s, &lcmv1.LCMMachine{}, play(p))
 		if r.code != 2 || !strings.HasPrefix(r.message, "Write the file: ") || !strings.Contains(r.message, "No space left on device") {
 			t.Errorf("a play that fills the root = %+v", r)
 		}
 		nothingLeft(t, s)
-		for _, it := range []api.LCMStateItem{play(p), download} {
-			if r := executed(t, f, s, &api.LCMMachine{}, it); r.code == 0 || !strings.Contains(strings.ToLower(r.message), "no space left on device") {
+		for _, it := range []lcmv1.LCMStateItem{play(p), download} {
+			if r := executed(t, f, s, &lcmv1.LCMMachine{}, it); r.code == 0 || !strings.Contains(strings.ToLower(r.message), "no space left on device") {
 				t.Errorf("%s on the full root = %+v", it.Name, r)
 			}
 		}
@@ -231,8 +231,8 @@ func TestPlayOnAFullRoot(t *testing.T) {
 			t.Fatal(err)
 		}
 		p["values"] = `{"space": true}`
-		for _, it := range []api.LCMStateItem{play(p), download} {
-			if r := executed(t, f, s, &api.LCMMachine{}, it); r.code != 0 {
+		for _, it := range []lcmv1.LCMStateItem{play(p), download} {
+			if r := executed(t, f, s, &lcmv1.LCMMachine{}, it); r.code != 0 {
 				t.Errorf("%s with space = %+v", it.Name, r)
 			}
 		}
@@ -242,7 +242,7 @@ func TestPlayOnAFullRoot(t *testing.T) {
 func TestAnsibleIsMissing(t *testing.T) {
 	f, s := newAPI(), newServer(t)
 	s.write(t, "/opt/play/main.yaml", "[]\n", 0o600)
-	r := executed(t, f, s, &api.LCMMachine{}, play(map[string]string{"path": "/opt/play", "playbook": "main.yaml", "ansible": "/opt/none/ansible-playbook"}))
+	r := executed(t, f, s, &lcmv1.LCMMachine{}, play(map[string]string{"path": "/opt/play", "playbook": "main.yaml", "ansible": "/opt/none/ansible-playbook"}))
 	if r.code != sys.CodeNotFound || r.message != "/opt/none/ansible-playbook is not on this server: install the package ansible" {
 		t.Errorf("without ansible-playbook = %+v", r)
 	}
@@ -267,7 +267,7 @@ func TestValuesFile(t *testing.T) {
 		{false, "600\n700\n" + `{"values": {"level": ******, "more": ******, "password": !unsafe "******", "size": 1e3}}`},
 	} {
 		a.KeepUser = tt.keep
-		if r := a.run(t.Context(), &api.LCMMachine{}, play(p)); r.code != 9 || r.message != tt.want {
+		if r := a.run(t.Context(), &lcmv1.LCMMachine{}, play(p)); r.code != 9 || r.message != tt.want {
 			t.Errorf("the file of values = %d, %s, want %s", r.code, r.message, tt.want)
 		}
 	}
@@ -303,11 +303,11 @@ func TestAnsibleRefusesParams(t *testing.T) {
 		p := program(t, s, "exit 0")
 		s.write(t, "/opt/play.sha256", strings.Repeat("2", 64)+"\n", 0o600)
 		p["sha256"], p["secretRef"] = strings.Repeat("2", 64), "default/s"
-		if r := executed(t, f, s, &api.LCMMachine{}, play(p)); r.code != 0 {
+		if r := executed(t, f, s, &lcmv1.LCMMachine{}, play(p)); r.code != 0 {
 			t.Fatalf("the params before the change = %+v", r)
 		}
 		p[tt.name] = tt.value
-		if r := executed(t, f, s, &api.LCMMachine{}, play(p)); r.code != 1 || !strings.Contains(r.message, tt.want) || strings.Contains(r.message, "secretword") {
+		if r := executed(t, f, s, &lcmv1.LCMMachine{}, play(p)); r.code != 1 || !strings.Contains(r.message, tt.want) || strings.Contains(r.message, "secretword") {
 			t.Errorf("%s %q: ansible = %+v, want %q", tt.name, tt.value, r, tt.want)
 		}
 		nothingLeft(t, s)

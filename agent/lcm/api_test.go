@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 const (
@@ -40,7 +40,7 @@ func newAPI() *fakeAPI {
 }
 
 // change changes the object as a controller does; nil fields are deleted.
-func (f *fakeAPI) change(do func(m *api.LCMMachine)) {
+func (f *fakeAPI) change(do func(m *lcmv1.LCMMachine)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.parse()
@@ -56,8 +56,8 @@ func (f *fakeAPI) change(do func(m *api.LCMMachine)) {
 	f.changed()
 }
 
-func (f *fakeAPI) parse() *api.LCMMachine {
-	m := &api.LCMMachine{}
+func (f *fakeAPI) parse() *lcmv1.LCMMachine {
+	m := &lcmv1.LCMMachine{}
 	b, err := json.Marshal(f.object)
 	if err == nil {
 		err = json.Unmarshal(b, m)
@@ -68,7 +68,7 @@ func (f *fakeAPI) parse() *api.LCMMachine {
 	return m
 }
 
-func (f *fakeAPI) machine() *api.LCMMachine {
+func (f *fakeAPI) machine() *lcmv1.LCMMachine {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.parse()

@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/metalab-dev/metalab/agent/sys"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
@@ -24,7 +24,7 @@ var paramsOfBash = []string{item.ParamScript, item.ParamURL, item.ParamSHA256, i
 
 // bash executes an item of the runner bash: a script by its text, its URL or its path. All
 // other params are in its environment.
-func (a *agent) bash(ctx context.Context, m *lcm.LCMMachine, it lcm.LCMStateItem) (out result) {
+func (a *agent) bash(ctx context.Context, m *lcmv1.LCMMachine, it lcmv1.LCMStateItem) (out result) {
 	p := it.Params
 	script := []byte(p[item.ParamScript])
 	if len(script) == 0 && p[item.ParamURL] != "" {

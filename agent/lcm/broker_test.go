@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/agent/broker"
-	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 )
@@ -24,7 +24,7 @@ var update = broker.Operation{Family: broker.MachineConfig, Name: "update to ren
 func TestItemWaitsForAnotherAgent(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f, s := newAPI(), newServer(t)
-		f.change(machineWith(script("a", ":", api.PhaseDeploy)))
+		f.change(machineWith(script("a", ":", lcmv1.PhaseDeploy)))
 		c := config(f, s)
 		c.Broker = shared(s)
 		end, err := c.Broker.Try(update)
@@ -55,7 +55,7 @@ func TestItemWaitsForAnotherAgent(t *testing.T) {
 func TestRebootWaitsForAnotherAgent(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f, s := newAPI(), newServer(t)
-		f.change(machineWith(script("a", ":", api.PhaseDeploy)))
+		f.change(machineWith(script("a", ":", lcmv1.PhaseDeploy)))
 		c := config(f, s)
 		c.Broker = shared(s)
 		start(t, c)
@@ -64,7 +64,7 @@ func TestRebootWaitsForAnotherAgent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.change(func(m *api.LCMMachine) { m.Spec.RebootRequired = true })
+		f.change(func(m *lcmv1.LCMMachine) { m.Spec.RebootRequired = true })
 		pass(3 * rebootTimeout)
 		if got := f.machine().Status.Reboot; s.reboots != 0 || got == nil || got.ErrorMessage != "blocked by machineconfig: update to rendered-worker-1" {
 			t.Errorf("%d reboots, status %+v; want none and the operation that it waits for", s.reboots, got)
@@ -79,7 +79,7 @@ func TestRebootWaitsForAnotherAgent(t *testing.T) {
 // An agent that is ended while it executes an item holds nothing.
 func TestEndedAgentFreesTheLock(t *testing.T) {
 	f, s := newAPI(), newServer(t)
-	f.change(machineWith(script("a", "echo >"+s.path("/begun")+"; sleep 1000", api.PhaseDeploy)))
+	f.change(machineWith(script("a", "echo >"+s.path("/begun")+"; sleep 1000", lcmv1.PhaseDeploy)))
 	c := config(f, s)
 	c.Broker = shared(s)
 	r := start(t, c)

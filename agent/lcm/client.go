@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/metalab-dev/metalab/agent/kubeapi"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // client is a client of the Kubernetes API for one LCMMachine and the Secrets that it names.
@@ -32,31 +32,31 @@ func (c *client) watch(ctx context.Context, changed func()) error {
 }
 
 func (c *client) collection() string {
-	return fmt.Sprintf("/apis/%s/namespaces/%s/lcmmachines", lcm.GroupVersion, url.PathEscape(c.account.Namespace))
+	return fmt.Sprintf("/apis/%s/namespaces/%s/lcmmachines", lcmv1.GroupVersion, url.PathEscape(c.account.Namespace))
 }
 
 // machine returns the LCMMachine.
-func (c *client) machine(ctx context.Context) (*lcm.LCMMachine, error) {
-	m := &lcm.LCMMachine{}
+func (c *client) machine(ctx context.Context) (*lcmv1.LCMMachine, error) {
+	m := &lcmv1.LCMMachine{}
 	return m, c.Call(ctx, http.MethodGet, c.collection()+"/"+url.PathEscape(c.account.Machine), "", nil, m)
 }
 
 // create creates the LCMMachine, unassigned.
 func (c *client) create(ctx context.Context) error {
-	m := lcm.LCMMachine{Spec: lcm.LCMMachineSpec{Type: lcm.MachineUnassigned}}
-	m.APIVersion, m.Kind = lcm.GroupVersion.String(), "LCMMachine"
+	m := lcmv1.LCMMachine{Spec: lcmv1.LCMMachineSpec{Type: lcmv1.MachineUnassigned}}
+	m.APIVersion, m.Kind = lcmv1.GroupVersion.String(), "LCMMachine"
 	m.Namespace, m.Name = c.account.Namespace, c.account.Machine
-	return c.Call(ctx, http.MethodPost, c.collection(), "application/json", m, &lcm.LCMMachine{})
+	return c.Call(ctx, http.MethodPost, c.collection(), "application/json", m, &lcmv1.LCMMachine{})
 }
 
 // patchStatus changes fields of the status (RFC 7386) and returns the object. A version
 // that is not "" must be the object's resourceVersion.
-func (c *client) patchStatus(ctx context.Context, status map[string]any, version string) (*lcm.LCMMachine, error) {
+func (c *client) patchStatus(ctx context.Context, status map[string]any, version string) (*lcmv1.LCMMachine, error) {
 	patch := map[string]any{"status": status}
 	if version != "" {
 		patch["metadata"] = map[string]any{"resourceVersion": version}
 	}
-	m := &lcm.LCMMachine{}
+	m := &lcmv1.LCMMachine{}
 	return m, c.Call(ctx, http.MethodPatch, c.collection()+"/"+url.PathEscape(c.account.Machine)+"/status", "application/merge-patch+json", patch, m)
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/agent/ledger"
-	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // An item that changes a file of another family fails with the conflict, and the file stays as
@@ -19,8 +19,8 @@ func TestItemThatChangesAFileOfAnotherFamilyFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.change(machineWith(
-			script("free", "echo 2 >"+s.path("/etc/free"), api.PhasePrepare),
-			script("clash", "echo 2 >"+s.path("/etc/owned"), api.PhaseDeploy),
+			script("free", "echo 2 >"+s.path("/etc/free"), lcmv1.PhasePrepare),
+			script("clash", "echo 2 >"+s.path("/etc/owned"), lcmv1.PhaseDeploy),
 		))
 		start(t, config(f, s))
 		pass(time.Second)

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/metalab-dev/metalab/agent/sys"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
@@ -32,7 +32,7 @@ const (
 const sumSuffix = ".sha256"
 
 // fetch downloads a file and checks its SHA-256, through the proxy of the LCMMachine.
-func (a *agent) fetch(ctx context.Context, m *lcm.LCMMachine, address, sum string) ([]byte, error) {
+func (a *agent) fetch(ctx context.Context, m *lcmv1.LCMMachine, address, sum string) ([]byte, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("%s: use a URL of HTTP or HTTPS", item.ParamURL)
@@ -99,7 +99,7 @@ var gzipMagic = []byte{0x1f, 0x8b}
 
 // download executes an item of the runner downloader: it unpacks an archive in a directory,
 // or writes any other file. Nothing is written before all of the archive is checked.
-func (a *agent) download(ctx context.Context, m *lcm.LCMMachine, it lcm.LCMStateItem) result {
+func (a *agent) download(ctx context.Context, m *lcmv1.LCMMachine, it lcmv1.LCMStateItem) result {
 	p := it.Params
 	dir := p[item.ParamPath]
 	if !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" {

@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalab-dev/metalab/agent/sys"
-	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/fixtures"
 	"github.com/metalab-dev/metalab/scenarios/patience"
@@ -87,7 +87,7 @@ func files(t *testing.T, content map[string][]byte) *httptest.Server {
 }
 
 // executed runs one item without an agent's loop and returns its result.
-func executed(t *testing.T, f *fakeAPI, s *server, m *api.LCMMachine, it api.LCMStateItem) result {
+func executed(t *testing.T, f *fakeAPI, s *server, m *lcmv1.LCMMachine, it lcmv1.LCMStateItem) result {
 	t.Helper()
 	return newAgent(t, f, s).run(t.Context(), m, it)
 }
@@ -102,8 +102,8 @@ func newAgent(t *testing.T, f *fakeAPI, s *server) *agent {
 	return &agent{Config: c, boot: s.boot, api: newClient(c.Account, s, f)}
 }
 
-func downloader(params map[string]string) api.LCMStateItem {
-	return api.LCMStateItem{Runner: api.RunnerDownloader, Name: "download", Version: "v1", Phase: api.PhaseReconfigure, Params: params}
+func downloader(params map[string]string) lcmv1.LCMStateItem {
+	return lcmv1.LCMStateItem{Runner: lcmv1.RunnerDownloader, Name: "download", Version: "v1", Phase: lcmv1.PhaseReconfigure, Params: params}
 }
 
 const moduleDir = "/root/host-os-modules/sysctl-1.0.0"
@@ -113,7 +113,7 @@ func TestDownloaderUnpacksAModule(t *testing.T) {
 	data, m := fixture(t, "sysctl")
 	web := files(t, map[string][]byte{"/sysctl.tgz": data, "/next.tgz": archive(t, &tar.Header{Name: "a/b", Size: 3}, &tar.Header{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "a/b"})})
 	p := map[string]string{"url": web.URL + "/sysctl.tgz", "sha256": m.SHA256, "path": moduleDir}
-	if r := executed(t, f, s, &api.LCMMachine{}, downloader(p)); r.code != 0 {
+	if r := executed(t, f, s, &lcmv1.LCMMachine{}, downloader(p)); r.code != 0 {
 		t.Fatalf("download = %+v", r)
 	}
 	for _, name := range m.Archive.Files() {
@@ -128,7 +128,7 @@ func TestDownloaderUnpacksAModule(t *testing.T) {
 	// Another archive replaces all of it.
 	next := archive(t, &tar.Header{Name: "a/b", Size: 3}, &tar.Header{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "a/b"})
 	p["url"], p["sha256"] = web.URL+"/next.tgz", module.Sum(next)
-	if r := executed(t, f, s, &api.LCMMachine{}, downloader(p)); r.code != 0 {
+	if r := executed(t, f, s, &lcmv1.LCMMachine{}, downloader(p)); r.code != 0 {
 		t.Fatalf("download = %+v", r)
 	}
 	if names, err := s.ReadDir(moduleDir); err != nil || !slices.Equal(names, []string{"a", "l"}) {
@@ -149,7 +149,7 @@ func TestDownloadOfAnotherSumFailsAndItsPlaybookNeverRuns(t *testing.T) {
 	web := files(t, map[string][]byte{"/sysctl.tgz": data})
 	f, s := newAPI(), newServer(t)
 	wrong := strings.Repeat("a", 64)
-	play := api.LCMStateItem{Runner: api.RunnerAnsible, Name: "play", Version: "v1", Phase: api.PhaseReconfigure, Params: map[string]string{"path": moduleDir, "playbook": "main.yaml", "sha256": wrong}}
+	play := lcmv1.LCMStateItem{Runner: lcmv1.RunnerAnsible, Name: "play", Version: "v1", Phase: lcmv1.PhaseReconfigure, Params: map[string]string{"path": moduleDir, "playbook": "main.yaml", "sha256": wrong}}
 	f.change(machineWith(downloader(map[string]string{"url": web.URL + "/sysctl.tgz", "sha256": wrong, "path": moduleDir}), play))
 	start(t, config(f, s))
 	patience.Await(t, "the download fails", func() bool { return f.statuses()["download"] == "1 after 1" })
@@ -182,11 +182,11 @@ func TestDownloaderRefusesUnsafeArchives(t *testing.T) {
 		f, s := newAPI(), newServer(t)
 		old := archive(t, &tar.Header{Name: "old", Size: 1})
 		web := files(t, map[string][]byte{"/old": old, "/new": tt.data})
-		if r := executed(t, f, s, &api.LCMMachine{}, downloader(map[string]string{"url": web.URL + "/old", "sha256": module.Sum(old), "path": moduleDir})); r.code != 0 {
+		if r := executed(t, f, s, &lcmv1.LCMMachine{}, downloader(map[string]string{"url": web.URL + "/old", "sha256": module.Sum(old), "path": moduleDir})); r.code != 0 {
 			t.Fatal(r)
 		}
 		before := tree(t, s.dir)
-		r := executed(t, f, s, &api.LCMMachine{}, downloader(map[string]string{"url": web.URL + "/new", "sha256": module.Sum(tt.data), "path": moduleDir}))
+		r := executed(t, f, s, &lcmv1.LCMMachine{}, downloader(map[string]string{"url": web.URL + "/new", "sha256": module.Sum(tt.data), "path": moduleDir}))
 		if r.code != 1 || !strings.Contains(r.message, tt.want) {
 			t.Errorf("%s: download = %+v, want %q", tt.name, r, tt.want)
 		}
@@ -232,7 +232,7 @@ func TestDownloaderRefusesParams(t *testing.T) {
 	} {
 		p := map[string]string{"url": web.URL + "/a", "sha256": module.Sum(data), "path": "/opt/a"}
 		p[tt.name] = tt.value
-		r := executed(t, f, s, &api.LCMMachine{}, downloader(p))
+		r := executed(t, f, s, &lcmv1.LCMMachine{}, downloader(p))
 		if r.code != 1 || !strings.Contains(r.message, tt.want) || strings.Contains(r.message, "password") {
 			t.Errorf("%s %q: download = %+v, want %q", tt.name, tt.value, r, tt.want)
 		}
@@ -250,7 +250,7 @@ func TestDownloaderWritesAFile(t *testing.T) {
 		{"url": web.URL + "/a.sh", "sha256": module.Sum([]byte("#!/bin/sh\n")), "path": "/opt/a.sh", "mode": "0750"},
 		{"url": web.URL + "/a.tgz", "sha256": module.Sum(zipped), "path": "/opt/a.tgz", "unpack": "false"},
 	} {
-		if r := executed(t, f, s, &api.LCMMachine{}, downloader(p)); r.code != 0 {
+		if r := executed(t, f, s, &lcmv1.LCMMachine{}, downloader(p)); r.code != 0 {
 			t.Errorf("%v: download = %+v", p, r)
 		}
 		if got := module.Sum([]byte(s.read(t, p["path"]))); got != p["sha256"] {
@@ -278,7 +278,7 @@ func TestDownloadThroughAProxy(t *testing.T) {
 	}))
 	defer proxy.Close()
 	f.secret("proxy", map[string]string{"HTTP_PROXY": strings.Replace(proxy.URL, "http://", "http://u:secretword@", 1), "NO_PROXY": "direct.example"})
-	m := &api.LCMMachine{Spec: api.LCMMachineSpec{ProxySecretName: "proxy"}}
+	m := &lcmv1.LCMMachine{Spec: lcmv1.LCMMachineSpec{ProxySecretName: "proxy"}}
 	p := map[string]string{"url": "http://modules.example/a", "sha256": module.Sum(data), "path": "/opt/a"}
 	if r := executed(t, f, s, m, downloader(p)); r.code != 0 {
 		t.Errorf("download = %+v", r)
@@ -334,7 +334,7 @@ func TestDownloadThroughATunnel(t *testing.T) {
 		_, _ = io.Copy(client, to)
 	}))
 	defer proxy.Close()
-	m := &api.LCMMachine{Spec: api.LCMMachineSpec{ProxySecretName: "proxy"}}
+	m := &lcmv1.LCMMachine{Spec: lcmv1.LCMMachineSpec{ProxySecretName: "proxy"}}
 	p := map[string]string{"url": "https://example.com/a", "sha256": module.Sum(data), "path": "/opt/a"}
 	through := func(values map[string]string) result {
 		f.secret("proxy", values)
@@ -374,7 +374,7 @@ func TestDownloadEndsAtItsDeadline(t *testing.T) {
 	}))
 	defer web.Close()
 	p := map[string]string{"url": web.URL, "sha256": strings.Repeat("a", 64), "path": "/opt/a", "timeout": "300ms"}
-	if r := executed(t, f, s, &api.LCMMachine{}, downloader(p)); r.code != codeTimeout || !strings.Contains(r.message, "ended after 300ms, its deadline (timeout)") {
+	if r := executed(t, f, s, &lcmv1.LCMMachine{}, downloader(p)); r.code != codeTimeout || !strings.Contains(r.message, "ended after 300ms, its deadline (timeout)") {
 		t.Errorf("download = %+v, want the deadline", r)
 	}
 	<-begun
@@ -408,7 +408,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		// An item that needs no room runs, and its result is reported although the agent's
 		// state cannot be written.
-		f.change(machineWith(script("a", "true", api.PhaseDeploy)))
+		f.change(machineWith(script("a", "true", lcmv1.PhaseDeploy)))
 		r := start(t, config(f, s))
 		pass(0)
 		check(t, f, map[string]string{"a": "0 after 1"})
@@ -429,7 +429,7 @@ func TestUnpackGoesOnAfterAKill(t *testing.T) {
 	s.write(t, moduleDir+partSuffix, "", 0o600)
 	data := archive(t, &tar.Header{Name: "a", Size: 1})
 	web := files(t, map[string][]byte{"/a": data})
-	if r := executed(t, f, s, &api.LCMMachine{}, downloader(map[string]string{"url": web.URL + "/a", "sha256": module.Sum(data), "path": moduleDir})); r.code != 0 {
+	if r := executed(t, f, s, &lcmv1.LCMMachine{}, downloader(map[string]string{"url": web.URL + "/a", "sha256": module.Sum(data), "path": moduleDir})); r.code != 0 {
 		t.Errorf("download = %+v", r)
 	}
 	if names, err := s.ReadDir(moduleDir); err != nil || !slices.Equal(names, []string{"a"}) {
@@ -448,8 +448,8 @@ func TestBash(t *testing.T) {
 		{"path": "/opt/a.sh"},
 	} {
 		p["args"], p["VALUE"] = "one  two", "a b"
-		it := api.LCMStateItem{Runner: api.RunnerBash, Name: "a", Params: p}
-		if r := executed(t, f, s, &api.LCMMachine{}, it); r.code != 5 || r.message != "a b one two 2" {
+		it := lcmv1.LCMStateItem{Runner: lcmv1.RunnerBash, Name: "a", Params: p}
+		if r := executed(t, f, s, &lcmv1.LCMMachine{}, it); r.code != 5 || r.message != "a b one two 2" {
 			t.Errorf("%v: bash = %+v, want 5 and its output", p, r)
 		}
 	}
@@ -457,16 +457,16 @@ func TestBash(t *testing.T) {
 		t.Errorf("files of the item are left: %v", err)
 	}
 	for _, p := range []map[string]string{{}, {"path": "a.sh"}, {"url": web.URL + "/a.sh", "sha256": strings.Repeat("0", 64)}} {
-		if r := executed(t, f, s, &api.LCMMachine{}, api.LCMStateItem{Runner: api.RunnerBash, Params: p}); r.code != 1 || r.message == "" {
+		if r := executed(t, f, s, &lcmv1.LCMMachine{}, lcmv1.LCMStateItem{Runner: lcmv1.RunnerBash, Params: p}); r.code != 1 || r.message == "" {
 			t.Errorf("%v: bash = %+v, want a refusal", p, r)
 		}
 	}
-	if r := executed(t, f, s, &api.LCMMachine{}, api.LCMStateItem{Runner: "perl"}); r.code != 1 || !strings.Contains(r.message, `runner "perl"`) {
+	if r := executed(t, f, s, &lcmv1.LCMMachine{}, lcmv1.LCMStateItem{Runner: "perl"}); r.code != 1 || !strings.Contains(r.message, `runner "perl"`) {
 		t.Errorf("perl = %+v", r)
 	}
 	// The message is the end of the output, and bounded.
-	loop := api.LCMStateItem{Runner: api.RunnerBash, Params: map[string]string{"script": "for i in {1..20000}; do echo line $i; done"}}
-	if r := executed(t, f, s, &api.LCMMachine{}, loop); len(r.message) > maxMessage || !strings.HasPrefix(r.message, "line ") || !strings.HasSuffix(r.message, "\nline 20000") {
+	loop := lcmv1.LCMStateItem{Runner: lcmv1.RunnerBash, Params: map[string]string{"script": "for i in {1..20000}; do echo line $i; done"}}
+	if r := executed(t, f, s, &lcmv1.LCMMachine{}, loop); len(r.message) > maxMessage || !strings.HasPrefix(r.message, "line ") || !strings.HasSuffix(r.message, "\nline 20000") {
 		t.Errorf("message of %d bytes: %.40q", len(r.message), r.message)
 	}
 }

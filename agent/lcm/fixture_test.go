@@ -15,7 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/agent/kubeapi"
 	"github.com/metalab-dev/metalab/agent/sys"
-	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // server is a system below a scratch root that can reboot.
@@ -200,15 +200,15 @@ func pass(d time.Duration) {
 }
 
 // script is an item that runs a line of bash.
-func script(name, text string, phase api.Phase) api.LCMStateItem {
-	return api.LCMStateItem{Runner: api.RunnerBash, Name: name, Version: "v1", Phase: phase, Params: map[string]string{"script": text}}
+func script(name, text string, phase lcmv1.Phase) lcmv1.LCMStateItem {
+	return lcmv1.LCMStateItem{Runner: lcmv1.RunnerBash, Name: name, Version: "v1", Phase: phase, Params: map[string]string{"script": text}}
 }
 
 // machineWith is an LCMMachine with items.
-func machineWith(items ...api.LCMStateItem) func(*api.LCMMachine) {
-	return func(m *api.LCMMachine) {
+func machineWith(items ...lcmv1.LCMStateItem) func(*lcmv1.LCMMachine) {
+	return func(m *lcmv1.LCMMachine) {
 		m.Namespace, m.Name = "default", "worker-0"
-		m.Spec.Type, m.Spec.LCMType, m.Spec.StateItems = api.MachineWorker, api.LCMTypeK0s, items
+		m.Spec.Type, m.Spec.LCMType, m.Spec.StateItems = lcmv1.MachineWorker, lcmv1.LCMTypeK0s, items
 	}
 }
 

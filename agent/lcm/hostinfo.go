@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalab-dev/metalab/agent/job"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // readHost finds the host info again when it may have changed.
@@ -28,18 +28,18 @@ func (a *agent) readHost(ctx context.Context) error {
 	}
 	boot := metav1.NewTime(a.boot.Time.UTC())
 	a.hostName = h.Hostname
-	a.host = &lcm.HostInfo{
+	a.host = &lcmv1.HostInfo{
 		BootTime:      &boot,
 		Architecture:  h.CPU.Arch,
 		KernelVersion: a.line("/proc/sys/kernel/osrelease"),
 		OS:            a.os(),
 		Timezone:      a.line("/etc/timezone"),
 		Repositories:  a.repositories(),
-		Hardware: &lcm.Hardware{
-			CPU:     lcm.HardwareCPU{Count: h.CPU.Count, Threads: h.CPU.Count},
-			Memory:  lcm.HardwareMemory{Total: int64(h.RAMMiB) << 20},
-			Storage: lcm.HardwareStorage{Disks: disks(h.Disks)},
-			Network: lcm.HardwareNetwork{NICs: nics(h.NICs)},
+		Hardware: &lcmv1.Hardware{
+			CPU:     lcmv1.HardwareCPU{Count: h.CPU.Count, Threads: h.CPU.Count},
+			Memory:  lcmv1.HardwareMemory{Total: int64(h.RAMMiB) << 20},
+			Storage: lcmv1.HardwareStorage{Disks: disks(h.Disks)},
+			Network: lcmv1.HardwareNetwork{NICs: nics(h.NICs)},
 		},
 	}
 	a.nics = h.NICs
@@ -47,18 +47,18 @@ func (a *agent) readHost(ctx context.Context) error {
 	return nil
 }
 
-func disks(all []job.Disk) (out []lcm.Disk) {
+func disks(all []job.Disk) (out []lcmv1.Disk) {
 	for _, d := range all {
-		out = append(out, lcm.Disk{Name: d.Name, Size: d.SizeBytes, Vendor: d.Vendor, Model: d.Model, SerialNumber: d.Serial, WWN: d.WWN, Type: d.Type})
+		out = append(out, lcmv1.Disk{Name: d.Name, Size: d.SizeBytes, Vendor: d.Vendor, Model: d.Model, SerialNumber: d.Serial, WWN: d.WWN, Type: d.Type})
 	}
 	return out
 }
 
 // nics returns each NIC once: the inventory has one with two addresses twice.
-func nics(all []job.NIC) (out []lcm.NIC) {
+func nics(all []job.NIC) (out []lcmv1.NIC) {
 	for _, n := range all {
-		if !slices.ContainsFunc(out, func(o lcm.NIC) bool { return o.Name == n.Name }) {
-			out = append(out, lcm.NIC{Name: n.Name, MACAddress: n.MAC, PCIAddress: n.PCIAddress})
+		if !slices.ContainsFunc(out, func(o lcmv1.NIC) bool { return o.Name == n.Name }) {
+			out = append(out, lcmv1.NIC{Name: n.Name, MACAddress: n.MAC, PCIAddress: n.PCIAddress})
 		}
 	}
 	return out
@@ -74,7 +74,7 @@ func (a *agent) line(name string) string {
 }
 
 // os reads os-release(5).
-func (a *agent) os() *lcm.OSInfo {
+func (a *agent) os() *lcmv1.OSInfo {
 	b, err := a.System.ReadFile("/etc/os-release")
 	if err != nil {
 		if b, err = a.System.ReadFile("/usr/lib/os-release"); err != nil {
@@ -91,7 +91,7 @@ func (a *agent) os() *lcm.OSInfo {
 	if like, _, _ := strings.Cut(v["ID_LIKE"], " "); like != "" {
 		family = like
 	}
-	o := &lcm.OSInfo{Type: "linux", Family: family, Platform: v["ID"], Name: v["NAME"], Version: v["VERSION"], Codename: v["VERSION_CODENAME"], Build: v["BUILD_ID"]}
+	o := &lcmv1.OSInfo{Type: "linux", Family: family, Platform: v["ID"], Name: v["NAME"], Version: v["VERSION"], Codename: v["VERSION_CODENAME"], Build: v["BUILD_ID"]}
 	for i, part := range strings.SplitN(v["VERSION_ID"], ".", 3) {
 		n, err := strconv.Atoi(part)
 		if err != nil {
@@ -103,7 +103,7 @@ func (a *agent) os() *lcm.OSInfo {
 }
 
 // distribution returns the distribution as modules name those that they support.
-func distribution(o *lcm.OSInfo) []string {
+func distribution(o *lcmv1.OSInfo) []string {
 	if o == nil || o.Platform == "" || o.Codename == "" {
 		return nil
 	}
@@ -111,7 +111,7 @@ func distribution(o *lcm.OSInfo) []string {
 }
 
 // repositories reads the repositories of apt (sources.list(5)), in both formats.
-func (a *agent) repositories() []lcm.Repository {
+func (a *agent) repositories() []lcmv1.Repository {
 	const dir = "/etc/apt"
 	files := []string{dir + "/sources.list"}
 	names, err := a.System.ReadDir(dir + "/sources.list.d")
@@ -120,7 +120,7 @@ func (a *agent) repositories() []lcm.Repository {
 			files = append(files, path.Join(dir, "sources.list.d", n))
 		}
 	}
-	var out []lcm.Repository
+	var out []lcmv1.Repository
 	for _, file := range files {
 		b, err := a.System.ReadFile(file)
 		if err != nil {
@@ -137,7 +137,7 @@ func (a *agent) repositories() []lcm.Repository {
 }
 
 // oneLine parses lines like "deb [signed-by=…] URI SUITE SECTION…".
-func oneLine(text string) (out []lcm.Repository) {
+func oneLine(text string) (out []lcmv1.Repository) {
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "#")
 		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -145,14 +145,14 @@ func oneLine(text string) (out []lcm.Repository) {
 			_, rest, _ = strings.Cut(rest, "]")
 		}
 		if words := strings.Fields(rest); kind == "deb" && len(words) >= 2 {
-			out = append(out, lcm.Repository{URI: words[0], Release: words[1], Section: words[2:]})
+			out = append(out, lcmv1.Repository{URI: words[0], Release: words[1], Section: words[2:]})
 		}
 	}
 	return out
 }
 
 // deb822 parses stanzas with Types, URIs, Suites and Components.
-func deb822(text string) (out []lcm.Repository) {
+func deb822(text string) (out []lcmv1.Repository) {
 	for stanza := range strings.SplitSeq(text, "\n\n") {
 		v := map[string][]string{}
 		for line := range strings.Lines(stanza) {
@@ -165,7 +165,7 @@ func deb822(text string) (out []lcm.Repository) {
 		}
 		for _, uri := range v["uris"] {
 			for _, suite := range v["suites"] {
-				out = append(out, lcm.Repository{URI: uri, Release: suite, Section: v["components"]})
+				out = append(out, lcmv1.Repository{URI: uri, Release: suite, Section: v["components"]})
 			}
 		}
 	}
@@ -186,7 +186,7 @@ func (a *agent) rebootRequest() (required bool, reason string, err error) {
 
 // addresses returns the address of spec.interface, or else the one in spec.cidr, or else the
 // first one, and the host name.
-func (a *agent) addresses(m *lcm.LCMMachine) ([]lcm.NodeAddress, error) {
+func (a *agent) addresses(m *lcmv1.LCMMachine) ([]lcmv1.NodeAddress, error) {
 	all, err := a.allAddresses()
 	if err != nil {
 		return nil, fmt.Errorf("lcm: addresses: %w", err)
@@ -204,12 +204,12 @@ func (a *agent) addresses(m *lcm.LCMMachine) ([]lcm.NodeAddress, error) {
 			found = one.address
 		}
 	}
-	var out []lcm.NodeAddress
+	var out []lcmv1.NodeAddress
 	if found.IsValid() {
-		out = append(out, lcm.NodeAddress{Type: lcm.AddressInternalIP, Address: found.String()})
+		out = append(out, lcmv1.NodeAddress{Type: lcmv1.AddressInternalIP, Address: found.String()})
 	}
 	if a.hostName != "" {
-		out = append(out, lcm.NodeAddress{Type: lcm.AddressHostname, Address: a.hostName})
+		out = append(out, lcmv1.NodeAddress{Type: lcmv1.AddressHostname, Address: a.hostName})
 	}
 	return out, nil
 }
@@ -258,7 +258,7 @@ func (a *agent) allAddresses() ([]nicAddress, error) {
 
 // claimed returns an error when another server's agent writes to the LCMMachine: none of the
 // reported NICs is one of this server. The agent that reported first goes on.
-func (a *agent) claimed(m *lcm.LCMMachine) error {
+func (a *agent) claimed(m *lcmv1.LCMMachine) error {
 	if m.Status.HostInfo == nil || m.Status.HostInfo.Hardware == nil {
 		return nil
 	}
@@ -268,7 +268,7 @@ func (a *agent) claimed(m *lcm.LCMMachine) error {
 	}
 	name := ""
 	for _, at := range m.Status.Addresses {
-		if at.Type == lcm.AddressHostname {
+		if at.Type == lcmv1.AddressHostname {
 			name = at.Address + ", "
 		}
 	}
@@ -277,7 +277,7 @@ func (a *agent) claimed(m *lcm.LCMMachine) error {
 		a.Namespace, a.Machine, name, strings.Join(theirs, ", "), a.Machine, a.Namespace)
 }
 
-func macs(h *lcm.HostInfo) (out []string) {
+func macs(h *lcmv1.HostInfo) (out []string) {
 	for _, n := range h.Hardware.Network.NICs {
 		if !n.IsVirtual && n.MACAddress != "" {
 			out = append(out, strings.ToLower(n.MACAddress))

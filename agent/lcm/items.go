@@ -11,7 +11,7 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/broker"
 	"github.com/metalab-dev/metalab/agent/ledger"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
@@ -36,10 +36,10 @@ type result struct {
 func failed(err error) result { return result{code: 1, message: err.Error()} }
 
 // runners execute items, by their runner.
-var runners = map[lcm.Runner]func(*agent, context.Context, *lcm.LCMMachine, lcm.LCMStateItem) result{
-	lcm.RunnerDownloader: (*agent).download,
-	lcm.RunnerBash:       (*agent).bash,
-	lcm.RunnerAnsible:    (*agent).ansible,
+var runners = map[lcmv1.Runner]func(*agent, context.Context, *lcmv1.LCMMachine, lcmv1.LCMStateItem) result{
+	lcmv1.RunnerDownloader: (*agent).download,
+	lcmv1.RunnerBash:       (*agent).bash,
+	lcmv1.RunnerAnsible:    (*agent).ansible,
 }
 
 // now returns the time as objects have it.
@@ -59,7 +59,7 @@ func retryDelay(attempt int) time.Duration {
 
 // runNext executes the first item that is not done, unless it has failed a moment ago. It
 // returns when to look again; 0 after an item.
-func (a *agent) runNext(ctx context.Context, m *lcm.LCMMachine) (time.Duration, error) {
+func (a *agent) runNext(ctx context.Context, m *lcmv1.LCMMachine) (time.Duration, error) {
 	it, ok := next(m)
 	if !ok {
 		return a.Poll, nil
@@ -81,7 +81,7 @@ func (a *agent) runNext(ctx context.Context, m *lcm.LCMMachine) (time.Duration, 
 		return min(minRetry, a.Poll), a.writeBlocked(ctx, m, it.Name, err)
 	}
 	defer end()
-	status := lcm.StateItemStatus{Hash: hash, ExitCode: item.NotExited, Attempt: attempt, StartedAt: a.now()}
+	status := lcmv1.StateItemStatus{Hash: hash, ExitCode: item.NotExited, Attempt: attempt, StartedAt: a.now()}
 	m, err = a.writeItem(ctx, m, it.Name, status)
 	if err != nil {
 		return 0, err
@@ -119,7 +119,7 @@ func (a *agent) runNext(ctx context.Context, m *lcm.LCMMachine) (time.Duration, 
 
 // writeBlocked writes to the status of an item which operation of the host it waits for. A
 // status without a hash is that of an item that has not begun.
-func (a *agent) writeBlocked(ctx context.Context, m *lcm.LCMMachine, name string, reason error) error {
+func (a *agent) writeBlocked(ctx context.Context, m *lcmv1.LCMMachine, name string, reason error) error {
 	status, executed := m.Status.StateItemStatuses[name]
 	if !executed {
 		status.ExitCode = item.NotExited
@@ -133,10 +133,10 @@ func (a *agent) writeBlocked(ctx context.Context, m *lcm.LCMMachine, name string
 }
 
 // writeItem writes the status of an item.
-func (a *agent) writeItem(ctx context.Context, m *lcm.LCMMachine, name string, s lcm.StateItemStatus) (*lcm.LCMMachine, error) {
+func (a *agent) writeItem(ctx context.Context, m *lcmv1.LCMMachine, name string, s lcmv1.StateItemStatus) (*lcmv1.LCMMachine, error) {
 	to := m.Status.DeepCopy()
 	if to.StateItemStatuses == nil {
-		to.StateItemStatuses = map[string]lcm.StateItemStatus{}
+		to.StateItemStatuses = map[string]lcmv1.StateItemStatus{}
 	}
 	to.StateItemStatuses[name] = s
 	patch, err := statusPatch(m.Status, *to)
@@ -151,7 +151,7 @@ func (a *agent) writeItem(ctx context.Context, m *lcm.LCMMachine, name string, s
 }
 
 // run executes an item within its deadline.
-func (a *agent) run(ctx context.Context, m *lcm.LCMMachine, it lcm.LCMStateItem) result {
+func (a *agent) run(ctx context.Context, m *lcmv1.LCMMachine, it lcmv1.LCMStateItem) result {
 	runner, known := runners[it.Runner]
 	if !known {
 		return failed(fmt.Errorf("runner %q is not downloader, bash or ansible", it.Runner))

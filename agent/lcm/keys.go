@@ -9,12 +9,12 @@ import (
 	"strings"
 
 	"github.com/metalab-dev/metalab/agent/sys"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // syncKeys makes authorized_keys of the superuser contain the keys of the object. It removes a
 // key that the object no longer has, and leaves the keys of operators.
-func (a *agent) syncKeys(m *lcm.LCMMachine) error {
+func (a *agent) syncKeys(m *lcmv1.LCMMachine) error {
 	var want []string
 	for _, key := range m.Spec.SSHAuthorizedKeys {
 		if key = strings.TrimSpace(key); key != "" && !strings.ContainsAny(key, "\n\r") && !slices.Contains(want, key) {

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"reflect"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // statusPatch returns the merge patch (RFC 7386) that makes one status another; empty if
 // they are equal. It has only the fields that differ: others are those of controllers.
-func statusPatch(from, to lcm.LCMMachineStatus) (map[string]any, error) {
+func statusPatch(from, to lcmv1.LCMMachineStatus) (map[string]any, error) {
 	a, err := fields(from)
 	if err != nil {
 		return nil, err
@@ -21,7 +21,7 @@ func statusPatch(from, to lcm.LCMMachineStatus) (map[string]any, error) {
 	return mergePatch(a, b), nil
 }
 
-func fields(s lcm.LCMMachineStatus) (map[string]any, error) {
+func fields(s lcmv1.LCMMachineStatus) (map[string]any, error) {
 	b, err := json.Marshal(s)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/agent/broker"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
@@ -17,7 +17,7 @@ const rebootTimeout = 10 * time.Minute
 // rebootStatus sets what follows from the present boot: a reboot that the agent has asked
 // for in an earlier boot is completed. The status of a reboot is removed when none is
 // demanded any more.
-func (a *agent) rebootStatus(m *lcm.LCMMachine, next *lcm.LCMMachineStatus) {
+func (a *agent) rebootStatus(m *lcmv1.LCMMachine, next *lcmv1.LCMMachineStatus) {
 	switch r := next.Reboot; {
 	case !m.Spec.RebootRequired:
 		// While the annotation is there, its writer has not seen the reboot completed.
@@ -26,7 +26,7 @@ func (a *agent) rebootStatus(m *lcm.LCMMachine, next *lcm.LCMMachineStatus) {
 		}
 	case a.state.RebootFrom != "" && a.state.RebootFrom != a.boot.ID:
 		if r == nil {
-			next.Reboot = &lcm.RebootStatus{}
+			next.Reboot = &lcmv1.RebootStatus{}
 		}
 		next.Reboot.Completed, next.Reboot.ErrorMessage = true, ""
 	}
@@ -35,13 +35,13 @@ func (a *agent) rebootStatus(m *lcm.LCMMachine, next *lcm.LCMMachineStatus) {
 // reboot reboots the server when the object demands it and all items are done. Cordon and
 // drain come before: the LCM controller demands the reboot after them. It returns when to
 // look again.
-func (a *agent) reboot(ctx context.Context, m *lcm.LCMMachine, wait time.Duration) (time.Duration, error) {
-	if item.ComputeState(m) != lcm.StateReboot {
+func (a *agent) reboot(ctx context.Context, m *lcmv1.LCMMachine, wait time.Duration) (time.Duration, error) {
+	if item.ComputeState(m) != lcmv1.StateReboot {
 		return wait, nil
 	}
 	next := m.Status.DeepCopy()
 	if next.Reboot == nil {
-		next.Reboot = &lcm.RebootStatus{}
+		next.Reboot = &lcmv1.RebootStatus{}
 	}
 	r := next.Reboot
 	asked := a.state.RebootFrom == a.boot.ID && r.RequestedAt != nil
@@ -73,7 +73,7 @@ func (a *agent) reboot(ctx context.Context, m *lcm.LCMMachine, wait time.Duratio
 }
 
 // writeReboot writes the status of the reboot, and returns the object with it.
-func (a *agent) writeReboot(ctx context.Context, m *lcm.LCMMachine, next *lcm.LCMMachineStatus) (*lcm.LCMMachine, error) {
+func (a *agent) writeReboot(ctx context.Context, m *lcmv1.LCMMachine, next *lcmv1.LCMMachineStatus) (*lcmv1.LCMMachine, error) {
 	patch, err := statusPatch(m.Status, *next)
 	if err != nil {
 		return nil, fmt.Errorf("lcm: reboot: %w", err)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestRebootRequestOfAPlaybookIsReported(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f, s := newAPI(), newServer(t)
-		f.change(machineWith(script("a", "mkdir -p "+s.path("/run/day2")+"; echo kernel >>"+s.path(rebootRequestFile), api.PhaseReconfigure)))
+		f.change(machineWith(script("a", "mkdir -p "+s.path("/run/day2")+"; echo kernel >>"+s.path(rebootRequestFile), lcmv1.PhaseReconfigure)))
 		r := start(t, config(f, s))
 		pass(0)
 		check := func(required bool, reason string) {
@@ -49,8 +49,8 @@ func TestRebootRequestOfAPlaybookIsReported(t *testing.T) {
 func TestDemandedReboot(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f, s := newAPI(), newServer(t)
-		f.change(machineWith(script("a", "[ -e "+s.path("/repaired")+" ]", api.PhaseReconfigure)))
-		f.change(func(m *api.LCMMachine) { m.Spec.RebootRequired = true })
+		f.change(machineWith(script("a", "[ -e "+s.path("/repaired")+" ]", lcmv1.PhaseReconfigure)))
+		f.change(func(m *lcmv1.LCMMachine) { m.Spec.RebootRequired = true })
 		r := start(t, config(f, s))
 		pass(time.Hour)
 		if s.reboots != 0 {
@@ -83,23 +83,23 @@ func TestDemandedReboot(t *testing.T) {
 		if got := f.machine().Status.Reboot; !got.Completed || got.ErrorMessage != "" || s.reboots != 1 {
 			t.Errorf("the next boot: status %+v, %d reboots, want completed and 1", got, s.reboots)
 		}
-		if state := item.ComputeState(f.machine()); state != api.StateReady {
+		if state := item.ComputeState(f.machine()); state != lcmv1.StateReady {
 			t.Errorf("state = %s, want Ready", state)
 		}
 		// The status is there until the demand and its annotation are gone.
-		f.change(func(m *api.LCMMachine) {
+		f.change(func(m *lcmv1.LCMMachine) {
 			m.Spec.RebootRequired, m.Annotations = false, map[string]string{item.GracefulRebootAnnotation: "true"}
 		})
 		pass(0)
 		if f.machine().Status.Reboot == nil || item.GracefulRebootRequired(f.machine()) {
 			t.Errorf("status %+v, want completed still", f.machine().Status.Reboot)
 		}
-		f.change(func(m *api.LCMMachine) { m.Annotations = nil })
+		f.change(func(m *lcmv1.LCMMachine) { m.Annotations = nil })
 		pass(0)
 		if got := f.machine().Status.Reboot; got != nil {
 			t.Errorf("status = %+v, want none", got)
 		}
-		f.change(func(m *api.LCMMachine) { m.Spec.RebootRequired = true })
+		f.change(func(m *lcmv1.LCMMachine) { m.Spec.RebootRequired = true })
 		pass(0)
 		if s.reboots != 2 {
 			t.Errorf("%d reboots after the second demand, want 2", s.reboots)
@@ -113,8 +113,8 @@ func TestRebootThatDoesNotHappen(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f, s := newAPI(), newServer(t)
 		s.fail = errors.New("systemctl reboot ended with code 1")
-		f.change(machineWith(script("a", ":", api.PhaseReconfigure)))
-		f.change(func(m *api.LCMMachine) { m.Spec.RebootRequired = true })
+		f.change(machineWith(script("a", ":", lcmv1.PhaseReconfigure)))
+		f.change(func(m *lcmv1.LCMMachine) { m.Spec.RebootRequired = true })
 		start(t, config(f, s))
 		message := func(want string) {
 			t.Helper()
@@ -139,14 +139,14 @@ func TestRebootThatDoesNotHappen(t *testing.T) {
 func TestNoRebootWithoutItsRecord(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f, s := newAPI(), newServer(t)
-		f.change(machineWith(script("a", ":", api.PhaseReconfigure)))
+		f.change(machineWith(script("a", ":", lcmv1.PhaseReconfigure)))
 		start(t, config(f, s))
 		pass(0)
 		if err := s.Remove(stateFile); err != nil {
 			t.Fatal(err)
 		}
 		s.write(t, stateFile+"/directory", "", 0o600) // it cannot be written
-		f.change(func(m *api.LCMMachine) { m.Spec.RebootRequired = true })
+		f.change(func(m *lcmv1.LCMMachine) { m.Spec.RebootRequired = true })
 		pass(0)
 		if got := f.machine().Status.Reboot; s.reboots != 0 || got == nil || got.ErrorMessage == "" {
 			t.Errorf("%d reboots, status %+v, want none and the reason", s.reboots, got)

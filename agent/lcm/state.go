@@ -8,7 +8,7 @@ import (
 	"reflect"
 
 	"github.com/metalab-dev/metalab/agent/sys"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // state is the content of stateFile, which outlives the process.
@@ -21,7 +21,7 @@ type state struct {
 	// RebootFrom is the ID of the boot in which the agent has asked for a reboot.
 	RebootFrom string `json:"rebootFrom,omitempty"`
 	// Results are those that the API has not taken yet: the items have run.
-	Results map[string]lcm.StateItemStatus `json:"results,omitempty"`
+	Results map[string]lcmv1.StateItemStatus `json:"results,omitempty"`
 }
 
 // loadState reads the state; without a file it is empty. After an error the agent goes on with
@@ -51,7 +51,7 @@ func Args(files Files) ([]string, error) {
 // change changes the state and writes it if it differs.
 func (a *agent) change(f func(*state)) error {
 	next := a.state
-	next.Results = map[string]lcm.StateItemStatus{}
+	next.Results = map[string]lcmv1.StateItemStatus{}
 	for name, s := range a.state.Results {
 		next.Results[name] = s
 	}

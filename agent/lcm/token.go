@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/agent/sys"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
@@ -53,7 +53,7 @@ func (c *client) tokenAdvice(token string) string {
 
 // renewToken replaces a token that expires soon by that of the Secret which
 // status.tokenSecret names.
-func (a *agent) renewToken(ctx context.Context, m *lcm.LCMMachine) error {
+func (a *agent) renewToken(ctx context.Context, m *lcmv1.LCMMachine) error {
 	at := expiry(a.api.Token())
 	a.api.mu.Lock()
 	a.api.tokenSecret = m.Status.TokenSecret

@@ -6,19 +6,19 @@ import (
 	"strings"
 
 	"github.com/metalab-dev/metalab/agent/sys"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 )
 
 // upgrade replaces the agent's program by that of spec.agentConfig, and returns an
 // *UpgradedError then. After a failure, status.lcmAgentUpgradeStatus has the reason, and this
 // agent goes on and tries again later.
-func (a *agent) upgrade(ctx context.Context, m *lcm.LCMMachine) error {
+func (a *agent) upgrade(ctx context.Context, m *lcmv1.LCMMachine) error {
 	c := m.Spec.AgentConfig
 	if c == nil || c.SHA256 == a.SHA256 || a.Program == "" {
 		return nil
 	}
-	u := lcm.AgentUpgradeStatus{}
+	u := lcmv1.AgentUpgradeStatus{}
 	if old := m.Status.LCMAgentUpgradeStatus; old != nil {
 		u = *old
 	}
@@ -29,7 +29,7 @@ func (a *agent) upgrade(ctx context.Context, m *lcm.LCMMachine) error {
 			return nil
 		}
 	}
-	u = lcm.AgentUpgradeStatus{Attempt: u.Attempt + 1, StartedAt: a.now()}
+	u = lcmv1.AgentUpgradeStatus{Attempt: u.Attempt + 1, StartedAt: a.now()}
 	m, err := a.writeUpgrade(ctx, m, u)
 	if err != nil {
 		return err
@@ -47,13 +47,13 @@ func (a *agent) upgrade(ctx context.Context, m *lcm.LCMMachine) error {
 // upgradeKey identifies an upgrade.
 type upgradeKey struct{ url, sha256, args string }
 
-func keyOf(c *lcm.AgentConfig) upgradeKey {
+func keyOf(c *lcmv1.AgentConfig) upgradeKey {
 	return upgradeKey{c.DownloadURL, c.SHA256, strings.Join(c.Args, "\x00")}
 }
 
 // replace downloads a program, tries whether it runs, and puts it in the place of the
 // agent's.
-func (a *agent) replace(ctx context.Context, m *lcm.LCMMachine, c *lcm.AgentConfig) error {
+func (a *agent) replace(ctx context.Context, m *lcmv1.LCMMachine, c *lcmv1.AgentConfig) error {
 	ctx, cancel := context.WithTimeout(ctx, defaultTimeout)
 	defer cancel()
 	data, err := a.fetch(ctx, m, c.DownloadURL, c.SHA256)
@@ -81,7 +81,7 @@ func (a *agent) replace(ctx context.Context, m *lcm.LCMMachine, c *lcm.AgentConf
 	return a.System.Put(sys.File{Name: a.Program, Mode: 0o755, Content: data})
 }
 
-func (a *agent) writeUpgrade(ctx context.Context, m *lcm.LCMMachine, u lcm.AgentUpgradeStatus) (*lcm.LCMMachine, error) {
+func (a *agent) writeUpgrade(ctx context.Context, m *lcmv1.LCMMachine, u lcmv1.AgentUpgradeStatus) (*lcmv1.LCMMachine, error) {
 	next := m.Status.DeepCopy()
 	next.LCMAgentUpgradeStatus = &u
 	patch, err := statusPatch(m.Status, *next)

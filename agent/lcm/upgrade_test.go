@@ -10,14 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // demand makes a program the agent of the machine.
-func demand(url string, program []byte) func(*api.LCMMachine) {
-	return func(m *api.LCMMachine) {
-		m.Spec.AgentConfig = &api.AgentConfig{Version: "v0.3.0-400", DownloadURL: url, SHA256: Sum(program), Args: []string{"--poll", "2m"}}
+func demand(url string, program []byte) func(*lcmv1.LCMMachine) {
+	return func(m *lcmv1.LCMMachine) {
+		m.Spec.AgentConfig = &lcmv1.AgentConfig{Version: "v0.3.0-400", DownloadURL: url, SHA256: Sum(program), Args: []string{"--poll", "2m"}}
 	}
 }
 
@@ -28,7 +28,7 @@ func TestUpgrade(t *testing.T) {
 	program := []byte("#!/bin/sh\necho lab-agent v0.3.0-400\n")
 	web := files(t, map[string][]byte{"/agent": program})
 	s.write(t, "/usr/local/bin/lab-agent", "old", 0o755)
-	f.change(machineWith(script("a", ":", api.PhaseDeploy)))
+	f.change(machineWith(script("a", ":", lcmv1.PhaseDeploy)))
 	f.change(demand(web.URL+"/agent", program))
 	c := config(f, s)
 	r := start(t, c)
@@ -76,7 +76,7 @@ func TestUpgradeThatFails(t *testing.T) {
 	} {
 		f, s := newAPI(), newServer(t)
 		s.write(t, "/usr/local/bin/lab-agent", "old", 0o755)
-		f.change(machineWith(script("a", ":", api.PhaseDeploy)))
+		f.change(machineWith(script("a", ":", lcmv1.PhaseDeploy)))
 		f.change(demand(tt.url, tt.program))
 		start(t, config(f, s))
 		patience.Await(t, tt.name+": the item runs", func() bool { return f.statuses()["a"] == "0 after 1" })

@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
@@ -130,7 +130,7 @@ func demoDay2(ctx context.Context, o *options, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("kubernetes: %w", err)
 	}
-	if err := kube.List(ctx, &kaas.HostOSConfigurationList{}, client.Limit(1)); meta.IsNoMatchError(err) {
+	if err := kube.List(ctx, &kaasv1.HostOSConfigurationList{}, client.Limit(1)); meta.IsNoMatchError(err) {
 		return fmt.Errorf("demo: this lab lacks the family %s: stop it with labctl down, and start it with labctl up --with %s", config.HOC, config.HOC)
 	} else if err != nil {
 		return fmt.Errorf("kubernetes: %w", err)
@@ -176,7 +176,7 @@ func (d *day2) deploy(ctx context.Context, st control.Status, hosts []control.Ho
 	return d.until(ctx, "the Machines are Ready", func() (bool, error) {
 		ready := 0
 		for _, x := range day2Machines {
-			m := &cluster.Machine{}
+			m := &clusterv1.Machine{}
 			if err := d.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: x.Name}, m); err != nil {
 				return false, err
 			}
@@ -233,7 +233,7 @@ func (d *day2) configure(ctx context.Context, st control.Status) error {
 		}
 	}
 	return d.until(ctx, "the configuration has succeeded", func() (bool, error) {
-		o := &kaas.HostOSConfiguration{}
+		o := &kaasv1.HostOSConfiguration{}
 		if err := d.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: "day2"}, o); err != nil {
 			return false, err
 		}
@@ -253,7 +253,7 @@ func (d *day2) configure(ctx context.Context, st control.Status) error {
 				for _, item := range slices.Sorted(maps.Keys(m.ConfigStateItemsStatuses[config])) {
 					s := m.ConfigStateItemsStatuses[config][item].State
 					d.show(strings.TrimPrefix(name, lab.Namespace+"/")+" "+item, string(s))
-					done = done && s == kaas.ItemSuccess
+					done = done && s == kaasv1.ItemSuccess
 					items++
 				}
 			}
@@ -265,7 +265,7 @@ func (d *day2) configure(ctx context.Context, st control.Status) error {
 
 // changes prints the files that differ from the image on one of the workers.
 func (d *day2) changes(ctx context.Context, st control.Status) error {
-	m := &cluster.Machine{}
+	m := &clusterv1.Machine{}
 	if err := d.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: "worker-0"}, m); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}

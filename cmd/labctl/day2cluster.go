@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/userdata"
 	"github.com/metalab-dev/metalab/guest/node"
 	"github.com/metalab-dev/metalab/lab"
@@ -49,7 +49,7 @@ func (d *day2) nodes(ctx context.Context) error {
 // charts waits until the Helm releases of the Cluster are installed, and ready.
 func (d *day2) charts(ctx context.Context) error {
 	return d.until(ctx, "the charts are installed", func() (bool, error) {
-		b := &lcm.HelmBundle{}
+		b := &lcmv1.HelmBundle{}
 		if err := d.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: "day2"}, b); err != nil {
 			return false, client.IgnoreNotFound(err)
 		}

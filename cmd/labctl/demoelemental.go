@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
@@ -135,7 +135,7 @@ func (d *elementalDemo) create(ctx context.Context, o client.Object) error {
 
 // register offers a registration, and boots the servers from its medium.
 func (d *elementalDemo) register(ctx context.Context) error {
-	r := &elemental.ElementalRegistration{}
+	r := &elementalv1.ElementalRegistration{}
 	r.Namespace, r.Name = lab.Namespace, "demo"
 	if err := yaml.UnmarshalStrict([]byte(demoRegistration), &r.Spec.Config); err != nil {
 		return fmt.Errorf("demo: %w", err)
@@ -170,11 +170,11 @@ func (d *elementalDemo) register(ctx context.Context) error {
 }
 
 // installed waits until the hosts of servers are installed, other than the given one.
-func (d *elementalDemo) installed(ctx context.Context, servers []string, not *elemental.ElementalHost) error {
+func (d *elementalDemo) installed(ctx context.Context, servers []string, not *elementalv1.ElementalHost) error {
 	return d.until(ctx, "the servers are installed", func() (bool, error) {
 		done := 0
 		for _, name := range servers {
-			h := &elemental.ElementalHost{}
+			h := &elementalv1.ElementalHost{}
 			if err := d.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, h); err != nil {
 				if !apierrors.IsNotFound(err) {
 					return false, err
@@ -183,7 +183,7 @@ func (d *elementalDemo) installed(ctx context.Context, servers []string, not *el
 			}
 			r := rowOf(h)
 			d.show("ElementalHost "+name, strings.TrimSpace(r.Phase+" "+r.Message))
-			if r.Installed && r.Phase == string(elemental.PhaseRunning) && (not == nil || h.UID != not.UID) {
+			if r.Installed && r.Phase == string(elementalv1.PhaseRunning) && (not == nil || h.UID != not.UID) {
 				done++
 			}
 		}
@@ -202,7 +202,7 @@ func (d *elementalDemo) join(ctx context.Context) error {
 	if err := d.until(ctx, "the machines are ready", func() (bool, error) {
 		ready := 0
 		for _, name := range elementalMachines {
-			m := &elemental.ElementalMachine{}
+			m := &elementalv1.ElementalMachine{}
 			if err := d.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, m); err != nil {
 				return false, err
 			}
@@ -228,8 +228,8 @@ func (d *elementalDemo) join(ctx context.Context) error {
 }
 
 // hostOf returns the host of a machine.
-func (d *elementalDemo) hostOf(ctx context.Context, name string) (*elemental.ElementalMachine, *elemental.ElementalHost, error) {
-	m, h := &elemental.ElementalMachine{}, &elemental.ElementalHost{}
+func (d *elementalDemo) hostOf(ctx context.Context, name string) (*elementalv1.ElementalMachine, *elementalv1.ElementalHost, error) {
+	m, h := &elementalv1.ElementalMachine{}, &elementalv1.ElementalHost{}
 	if err := d.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, m); err != nil {
 		return nil, nil, err
 	}
@@ -248,7 +248,7 @@ func (d *elementalDemo) update(ctx context.Context) error {
 	image := d.st.Images + lab.DemoImage
 	fmt.Fprintf(d.out, "\nThe machine %s takes %s in place:\n", m.Name, image)
 	before := h.DeepCopy()
-	h.Labels[elemental.InPlaceUpdateLabel] = elemental.InPlaceUpdatePending
+	h.Labels[elementalv1.InPlaceUpdateLabel] = elementalv1.InPlaceUpdatePending
 	if err := d.kube.Patch(ctx, h, client.MergeFrom(before)); err != nil {
 		return err
 	}
@@ -261,9 +261,9 @@ func (d *elementalDemo) update(ctx context.Context) error {
 		if err := d.kube.Get(ctx, client.ObjectKeyFromObject(h), h); err != nil {
 			return false, err
 		}
-		label := h.Labels[elemental.InPlaceUpdateLabel]
+		label := h.Labels[elementalv1.InPlaceUpdateLabel]
 		d.show("ElementalHost "+h.Name, fmt.Sprintf("%s, in-place-update %s", h.Status.Phase, label))
-		return label == elemental.InPlaceUpdateDone, nil
+		return label == elementalv1.InPlaceUpdateDone, nil
 	})
 }
 

@@ -8,7 +8,7 @@ import (
 	capi "sigs.k8s.io/cluster-api/api/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/lab"
@@ -69,7 +69,7 @@ func newElementalLs(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var list elemental.ElementalHostList
+			var list elementalv1.ElementalHostList
 			if err := kube.List(c.Context(), &list, client.InNamespace(namespace)); err != nil {
 				return withoutFamily(err)
 			}
@@ -86,11 +86,11 @@ func newElementalLs(o *options) *cobra.Command {
 	return c
 }
 
-func rowOf(h *elemental.ElementalHost) elementalRow {
+func rowOf(h *elementalv1.ElementalHost) elementalRow {
 	r := elementalRow{
-		Name: h.Name, Phase: string(h.Status.Phase), Installed: h.Labels[elemental.InstalledLabel] == elemental.True,
-		Bootstrapped: h.Labels[elemental.BootstrappedLabel] == elemental.True, NeedsReset: h.Labels[elemental.NeedsResetLabel] == elemental.True,
-		Machine: h.Labels[elemental.ElementalMachineNameLabel],
+		Name: h.Name, Phase: string(h.Status.Phase), Installed: h.Labels[elementalv1.InstalledLabel] == elementalv1.True,
+		Bootstrapped: h.Labels[elementalv1.BootstrappedLabel] == elementalv1.True, NeedsReset: h.Labels[elementalv1.NeedsResetLabel] == elementalv1.True,
+		Machine: h.Labels[elementalv1.ElementalMachineNameLabel],
 	}
 	for _, c := range h.Status.Conditions {
 		if c.Type == capi.ReadyCondition {

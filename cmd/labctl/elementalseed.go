@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/lab"
@@ -36,7 +36,7 @@ With --iso the system is a medium in a file. Keep the file as the secret that it
 
 With --netboot servers boot the system over the lab's network (PXE), and get the boot order disk,
 then network. Nobody needs a BMC or a medium. The MAC addresses of their first NICs become the
-annotation ` + elemental.NetworkBootAnnotation + ` of the registration: it alone says to whom the network gives
+annotation ` + elementalv1.NetworkBootAnnotation + ` of the registration: it alone says to whom the network gives
 the token, and you may edit it. A server with a BareMetalHost is refused.
 
 Either way, a server whose disk boots nothing registers itself, one that is installed boots its
@@ -50,7 +50,7 @@ disk, and one that was reset registers itself again.`,
 			if err != nil {
 				return err
 			}
-			r := &elemental.ElementalRegistration{}
+			r := &elementalv1.ElementalRegistration{}
 			if err := kube.Get(c.Context(), client.ObjectKey{Namespace: namespace, Name: args[0]}, r); err != nil {
 				return noRegistration(c.Context(), kube, namespace, args[0], err)
 			}
@@ -85,7 +85,7 @@ disk, and one that was reset registers itself again.`,
 
 // networkBoot lets servers boot the seed of a registration over the network. It returns when the
 // network offers it.
-func networkBoot(ctx context.Context, o *options, kube client.Client, r *elemental.ElementalRegistration, servers []string) error {
+func networkBoot(ctx context.Context, o *options, kube client.Client, r *elementalv1.ElementalRegistration, servers []string) error {
 	labAPI := control.NewClient(o.state)
 	var hosts metal3.BareMetalHostList
 	if err := kube.List(ctx, &hosts); err != nil {
@@ -113,7 +113,7 @@ func networkBoot(ctx context.Context, o *options, kube client.Client, r *element
 	if r.Annotations == nil {
 		r.Annotations = map[string]string{}
 	}
-	r.Annotations[elemental.NetworkBootAnnotation] = strings.Join(macs, ",")
+	r.Annotations[elementalv1.NetworkBootAnnotation] = strings.Join(macs, ",")
 	if err := kube.Patch(ctx, r, client.MergeFrom(before)); err != nil {
 		return err
 	}
@@ -129,19 +129,19 @@ func networkBoot(ctx context.Context, o *options, kube client.Client, r *element
 }
 
 // awaitNetworkBoot waits until the network offers the seed of a registration to so many NICs.
-func awaitNetworkBoot(ctx context.Context, kube client.Client, r *elemental.ElementalRegistration, nics int) error {
+func awaitNetworkBoot(ctx context.Context, kube client.Client, r *elementalv1.ElementalRegistration, nics int) error {
 	const poll, patience = 100 * time.Millisecond, time.Minute
 	last := "its controller has not answered: see labctl logs"
 	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
 		if err := kube.Get(ctx, client.ObjectKeyFromObject(r), r); err != nil {
 			return false, err
 		}
-		c := condition.Get(r, elemental.NetworkBootReady)
+		c := condition.Get(r, elementalv1.NetworkBootReady)
 		if c == nil {
 			return false, nil
 		}
 		last = c.Message
-		return condition.IsTrue(r, elemental.NetworkBootReady) && c.Message == elemental.NetworkBootMessage(nics), nil
+		return condition.IsTrue(r, elementalv1.NetworkBootReady) && c.Message == elementalv1.NetworkBootMessage(nics), nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return fmt.Errorf("the registration %s is not offered over the network: %s", r.Name, last)
@@ -154,7 +154,7 @@ func noRegistration(ctx context.Context, kube client.Client, namespace, name str
 	if !apierrors.IsNotFound(err) {
 		return withoutFamily(err)
 	}
-	var list elemental.ElementalRegistrationList
+	var list elementalv1.ElementalRegistrationList
 	if err := kube.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 		return err
 	}

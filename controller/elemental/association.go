@@ -14,7 +14,7 @@ import (
 	capi "sigs.k8s.io/cluster-api/api/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 	"github.com/metalab-dev/metalab/controller/elemental/object"
 	"github.com/metalab-dev/metalab/controller/reconcile/readafterwrite"
@@ -34,23 +34,23 @@ type association struct {
 }
 
 // free reports whether a host has no machine and can have one.
-func free(h *elemental.ElementalHost) bool {
-	_, resets := h.Labels[elemental.NeedsResetLabel]
-	_, taken := h.Labels[elemental.MachineNameLabel]
-	return h.Labels[elemental.InstalledLabel] == elemental.True && !resets && !taken && h.Spec.MachineRef == nil && h.DeletionTimestamp.IsZero()
+func free(h *elementalv1.ElementalHost) bool {
+	_, resets := h.Labels[elementalv1.NeedsResetLabel]
+	_, taken := h.Labels[elementalv1.MachineNameLabel]
+	return h.Labels[elementalv1.InstalledLabel] == elementalv1.True && !resets && !taken && h.Spec.MachineRef == nil && h.DeletionTimestamp.IsZero()
 }
 
 // linkedTo reports whether a host is linked to a machine. The name counts, not the UID:
 // objects that are moved to another cluster get new ones.
-func linkedTo(h *elemental.ElementalHost, m *elemental.ElementalMachine) bool {
+func linkedTo(h *elementalv1.ElementalHost, m *elementalv1.ElementalMachine) bool {
 	if h.Spec.MachineRef != nil {
 		return h.Spec.MachineRef.Name == m.Name
 	}
-	return h.Labels[elemental.ElementalMachineNameLabel] == m.Name
+	return h.Labels[elementalv1.ElementalMachineNameLabel] == m.Name
 }
 
 // associate returns the host of the machine, linked to it; nil when there is none yet.
-func (p *pass) associate(ctx context.Context, of *capi.Machine) (*elemental.ElementalHost, error) {
+func (p *pass) associate(ctx context.Context, of *capi.Machine) (*elementalv1.ElementalHost, error) {
 	const attempts = 4 // at hosts that others have taken meanwhile
 	for range attempts {
 		if p.m.Spec.HostRef == nil {
@@ -81,15 +81,15 @@ func (p *pass) choose(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if h == nil {
-		p.fail(elemental.AssociationReady, elemental.MissingAvailableHostsReason, capi.ConditionSeverityWarning, "No ElementalHosts available for association.")
+		p.fail(elementalv1.AssociationReady, elementalv1.MissingAvailableHostsReason, capi.ConditionSeverityWarning, "No ElementalHosts available for association.")
 		p.wait = true
 		return false, nil
 	}
-	return true, p.changeSpec(ctx, func(m *elemental.ElementalMachine) { m.Spec.HostRef = reference(h, hostKind) })
+	return true, p.changeSpec(ctx, func(m *elementalv1.ElementalMachine) { m.Spec.HostRef = reference(h, hostKind) })
 }
 
 // changeSpec changes the machine's spec at once, before what depends on it.
-func (p *pass) changeSpec(ctx context.Context, change func(*elemental.ElementalMachine)) error {
+func (p *pass) changeSpec(ctx context.Context, change func(*elementalv1.ElementalMachine)) error {
 	change(p.m)
 	if err := p.write(ctx, p.before, p.m); err != nil {
 		return &invalidated{err}
@@ -100,7 +100,7 @@ func (p *pass) changeSpec(ctx context.Context, change func(*elemental.ElementalM
 
 // candidate returns the host that the machine should have: one that is linked to it already, or
 // the first free one by name that its selector selects; nil when there is none.
-func (p *pass) candidate(ctx context.Context) (*elemental.ElementalHost, error) {
+func (p *pass) candidate(ctx context.Context) (*elementalv1.ElementalHost, error) {
 	selector := labels.Everything()
 	if p.m.Spec.Selector != nil {
 		var err error
@@ -108,7 +108,7 @@ func (p *pass) candidate(ctx context.Context) (*elemental.ElementalHost, error) 
 			return nil, fmt.Errorf("spec.selector: %w", err)
 		}
 	}
-	var all elemental.ElementalHostList
+	var all elementalv1.ElementalHostList
 	if err := p.Client.List(ctx, &all, client.InNamespace(p.m.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
@@ -116,10 +116,10 @@ func (p *pass) candidate(ctx context.Context) (*elemental.ElementalHost, error) 
 	if err != nil {
 		return nil, err
 	}
-	var best *elemental.ElementalHost
+	var best *elementalv1.ElementalHost
 	for i := range all.Items {
 		h := &all.Items[i]
-		_, resets := h.Labels[elemental.NeedsResetLabel]
+		_, resets := h.Labels[elementalv1.NeedsResetLabel]
 		if linkedTo(h, p.m) && !resets {
 			return h.DeepCopy(), nil
 		}
@@ -132,7 +132,7 @@ func (p *pass) candidate(ctx context.Context) (*elemental.ElementalHost, error) 
 
 // chosen returns the hosts that other machines of the namespace have chosen.
 func (p *pass) chosen(ctx context.Context) (map[string]bool, error) {
-	var list elemental.ElementalMachineList
+	var list elementalv1.ElementalMachineList
 	if err := p.Client.List(ctx, &list, client.InNamespace(p.m.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
@@ -147,22 +147,22 @@ func (p *pass) chosen(ctx context.Context) (map[string]bool, error) {
 
 // link returns the chosen host, linked to the machine. It reports again when somebody else has
 // changed the host meanwhile; the choice is withdrawn if another machine has it.
-func (p *pass) link(ctx context.Context, of *capi.Machine) (_ *elemental.ElementalHost, again bool, err error) {
+func (p *pass) link(ctx context.Context, of *capi.Machine) (_ *elementalv1.ElementalHost, again bool, err error) {
 	ref := p.m.Spec.HostRef
-	h := new(elemental.ElementalHost)
+	h := new(elementalv1.ElementalHost)
 	err = p.hosts.written.Get(ctx, client.ObjectKey{Namespace: p.m.Namespace, Name: ref.Name}, h)
 	if apierrors.IsNotFound(err) || err == nil && ref.UID != "" && h.UID != ref.UID && !linkedTo(h, p.m) { // another server has its name
-		p.fail(elemental.AssociationReady, elemental.AssociatedHostNotFoundReason, capi.ConditionSeverityWarning, "Previously associated host not found: %s", ref.Name)
+		p.fail(elementalv1.AssociationReady, elementalv1.AssociatedHostNotFoundReason, capi.ConditionSeverityWarning, "Previously associated host not found: %s", ref.Name)
 		return nil, false, p.withdraw(ctx)
 	}
 	if err != nil {
-		p.fail(elemental.AssociationReady, elemental.AssociatedHostNotFoundReason, capi.ConditionSeverityWarning, "fetching associated ElementalHost '%s': %s", ref.Name, err)
+		p.fail(elementalv1.AssociationReady, elementalv1.AssociatedHostNotFoundReason, capi.ConditionSeverityWarning, "fetching associated ElementalHost '%s': %s", ref.Name, err)
 		return nil, false, err
 	}
 	switch {
 	case linkedTo(h, p.m) && h.Spec.MachineRef != nil:
 		return h, false, nil
-	case !linkedTo(h, p.m) && h.Labels[elemental.InstalledLabel] != elemental.True && h.Spec.MachineRef == nil && h.DeletionTimestamp.IsZero():
+	case !linkedTo(h, p.m) && h.Labels[elementalv1.InstalledLabel] != elementalv1.True && h.Spec.MachineRef == nil && h.DeletionTimestamp.IsZero():
 		return h, false, nil // a user has chosen it: it is linked when it is installed
 	case !linkedTo(h, p.m) && !free(h):
 		return nil, true, p.withdraw(ctx)
@@ -171,13 +171,13 @@ func (p *pass) link(ctx context.Context, of *capi.Machine) (_ *elemental.Element
 	h.Spec.MachineRef = reference(p.m, machineKind)
 	h.Spec.BootstrapSecret = &corev1.ObjectReference{Kind: "Secret", Namespace: of.Namespace, Name: *of.Spec.Bootstrap.DataSecretName}
 	h.Spec.OSVersionManagement = p.m.Spec.OSVersionManagement
-	metav1.SetMetaDataLabel(&h.ObjectMeta, elemental.MachineNameLabel, of.Name)
-	metav1.SetMetaDataLabel(&h.ObjectMeta, elemental.ElementalMachineNameLabel, p.m.Name)
+	metav1.SetMetaDataLabel(&h.ObjectMeta, elementalv1.MachineNameLabel, of.Name)
+	metav1.SetMetaDataLabel(&h.ObjectMeta, elementalv1.ElementalMachineNameLabel, p.m.Name)
 	if name := p.m.Labels[capi.ClusterNameLabel]; name != "" {
 		metav1.SetMetaDataLabel(&h.ObjectMeta, capi.ClusterNameLabel, name)
 	}
 	if len(h.Spec.OSVersionManagement) > 0 {
-		condition.Set(h, condition.False(elemental.OSVersionReady, elemental.WaitingForOSReconcileReason, capi.ConditionSeverityInfo,
+		condition.Set(h, condition.False(elementalv1.OSVersionReady, elementalv1.WaitingForOSReconcileReason, capi.ConditionSeverityInfo,
 			fmt.Sprintf("ElementalMachine %s OSVersionManagement mutated", p.m.Name)), p.now)
 	}
 	err = object.Patch(ctx, p.Client, before, h)
@@ -192,8 +192,8 @@ func (p *pass) link(ctx context.Context, of *capi.Machine) (_ *elemental.Element
 }
 
 // linkNow looks at a host past the cache after its link has failed.
-func (p *pass) linkNow(ctx context.Context, name string) (_ *elemental.ElementalHost, again bool, err error) {
-	h := new(elemental.ElementalHost)
+func (p *pass) linkNow(ctx context.Context, name string) (_ *elementalv1.ElementalHost, again bool, err error) {
+	h := new(elementalv1.ElementalHost)
 	err = p.Reader.Get(ctx, client.ObjectKey{Namespace: p.m.Namespace, Name: name}, h)
 	if err == nil {
 		p.hosts.written.Wrote(h) // no older one is looked at from now on
@@ -208,15 +208,15 @@ func (p *pass) linkNow(ctx context.Context, name string) (_ *elemental.Elemental
 // withdraw removes the choice from the machine.
 func (p *pass) withdraw(ctx context.Context) error {
 	p.wait = true
-	return p.changeSpec(ctx, func(m *elemental.ElementalMachine) { m.Spec.HostRef, m.Spec.ProviderID = nil, nil })
+	return p.changeSpec(ctx, func(m *elementalv1.ElementalMachine) { m.Spec.HostRef, m.Spec.ProviderID = nil, nil })
 }
 
 // linked returns the hosts of a machine: the one that it has chosen, if it is linked to no other,
 // and those that are linked to it. It reads past the cache, which may be late: a host that it
 // misses would keep its server in the cluster of a machine that is gone.
-func (a *association) linked(ctx context.Context, m *elemental.ElementalMachine) (out []*elemental.ElementalHost, err error) {
-	var list elemental.ElementalHostList
-	err = a.Reader.List(ctx, &list, client.InNamespace(m.Namespace), client.MatchingLabels{elemental.ElementalMachineNameLabel: m.Name})
+func (a *association) linked(ctx context.Context, m *elementalv1.ElementalMachine) (out []*elementalv1.ElementalHost, err error) {
+	var list elementalv1.ElementalHostList
+	err = a.Reader.List(ctx, &list, client.InNamespace(m.Namespace), client.MatchingLabels{elementalv1.ElementalMachineNameLabel: m.Name})
 	if err != nil {
 		return nil, err
 	}
@@ -225,6 +225,6 @@ func (a *association) linked(ctx context.Context, m *elemental.ElementalMachine)
 			out = append(out, h)
 		}
 	}
-	slices.SortFunc(out, func(a, b *elemental.ElementalHost) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b *elementalv1.ElementalHost) int { return cmp.Compare(a.Name, b.Name) })
 	return out, nil
 }

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 )
 
 // A host that is linked is not written again while the cache has it as it was before.
@@ -18,15 +18,15 @@ func TestLinkedHostIsLeftAloneWhileTheCacheIsLate(t *testing.T) {
 	old := l.host("h")
 	cached := interceptor.NewClient(l.WithWatch, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-			if h, is := o.(*elemental.ElementalHost); is {
+			if h, is := o.(*elementalv1.ElementalHost); is {
 				old.DeepCopyInto(h)
 				return nil
 			}
 			return c.Get(ctx, key, o, opts...)
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			if hosts, is := list.(*elemental.ElementalHostList); is {
-				hosts.Items = []elemental.ElementalHost{*old.DeepCopy()}
+			if hosts, is := list.(*elementalv1.ElementalHostList); is {
+				hosts.Items = []elementalv1.ElementalHost{*old.DeepCopy()}
 				return nil
 			}
 			return c.List(ctx, list, opts...)

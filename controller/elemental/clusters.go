@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 	"github.com/metalab-dev/metalab/controller/elemental/object"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
@@ -21,7 +21,7 @@ type clusters struct{ Config }
 func (r *clusters) setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("elemental-cluster").
-		For(&elemental.ElementalCluster{}).
+		For(&elementalv1.ElementalCluster{}).
 		Watches(&capi.Cluster{}, enqueue(func(_ context.Context, c *capi.Cluster) []client.ObjectKey {
 			if ref := c.Spec.InfrastructureRef; ref != nil && ref.Kind == "ElementalCluster" {
 				return []client.ObjectKey{{Namespace: c.Namespace, Name: ref.Name}}
@@ -35,7 +35,7 @@ func (r *clusters) setup(mgr manager.Manager) error {
 // Reconcile implements reconcile.Reconciler for an ElementalCluster.
 func (r *clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return queue.Reconcile(r.Enter, func() error {
-		var c elemental.ElementalCluster
+		var c elementalv1.ElementalCluster
 		if err := r.Client.Get(ctx, req.NamespacedName, &c); err != nil {
 			return wrap("cluster", queue.Deleted(err))
 		}
@@ -43,22 +43,22 @@ func (r *clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	})
 }
 
-func (r *clusters) reconcile(ctx context.Context, c *elemental.ElementalCluster) error {
+func (r *clusters) reconcile(ctx context.Context, c *elementalv1.ElementalCluster) error {
 	if !c.DeletionTimestamp.IsZero() || paused(nil, c) {
 		return nil
 	}
 	before, now := c.DeepCopy(), r.Wall.Now()
 	owned := owner(c, "Cluster") != ""
 	if owned {
-		condition.Set(c, condition.True(elemental.CAPIClusterReady), now)
+		condition.Set(c, condition.True(elementalv1.CAPIClusterReady), now)
 	} else {
-		condition.Set(c, condition.False(elemental.CAPIClusterReady, elemental.MissingClusterOwnerReason, capi.ConditionSeverityError, "Missing CAPI Cluster owner"), now)
+		condition.Set(c, condition.False(elementalv1.CAPIClusterReady, elementalv1.MissingClusterOwnerReason, capi.ConditionSeverityError, "Missing CAPI Cluster owner"), now)
 	}
 	if owned { // it is looked at only then
 		if c.Spec.ControlPlaneEndpoint.IsValid() {
-			condition.Set(c, condition.True(elemental.ControlPlaneEndpointReady), now)
+			condition.Set(c, condition.True(elementalv1.ControlPlaneEndpointReady), now)
 		} else {
-			condition.Set(c, condition.False(elemental.ControlPlaneEndpointReady, elemental.MissingControlPlaneEndpointReason, capi.ConditionSeverityError,
+			condition.Set(c, condition.False(elementalv1.ControlPlaneEndpointReady, elementalv1.MissingControlPlaneEndpointReason, capi.ConditionSeverityError,
 				"ElementalCluster.spec.controlPlaneEndpoint was not defined"), now)
 		}
 	}

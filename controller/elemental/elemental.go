@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -99,7 +99,7 @@ func paused(c *capi.Cluster, o client.Object) bool {
 // reference returns a reference of an object, whose kind the object itself may not have.
 func reference(o client.Object, kind string) *corev1.ObjectReference {
 	return &corev1.ObjectReference{
-		APIVersion: elemental.GroupVersion.String(), Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(),
+		APIVersion: elementalv1.GroupVersion.String(), Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(),
 	}
 }
 

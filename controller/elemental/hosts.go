@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 	"github.com/metalab-dev/metalab/controller/elemental/object"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
@@ -25,8 +25,8 @@ type hosts struct{ Config }
 func (r *hosts) setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("elemental-host").
-		For(&elemental.ElementalHost{}).
-		Watches(&elemental.ElementalMachine{}, enqueue(func(_ context.Context, m *elemental.ElementalMachine) []client.ObjectKey {
+		For(&elementalv1.ElementalHost{}).
+		Watches(&elementalv1.ElementalMachine{}, enqueue(func(_ context.Context, m *elementalv1.ElementalMachine) []client.ObjectKey {
 			if m.Spec.HostRef == nil {
 				return nil
 			}
@@ -39,7 +39,7 @@ func (r *hosts) setup(mgr manager.Manager) error {
 // Reconcile implements reconcile.Reconciler for an ElementalHost.
 func (r *hosts) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return queue.Reconcile(r.Enter, func() error {
-		var h elemental.ElementalHost
+		var h elementalv1.ElementalHost
 		if err := r.Client.Get(ctx, req.NamespacedName, &h); err != nil {
 			return wrap("host", queue.Deleted(err))
 		}
@@ -47,15 +47,15 @@ func (r *hosts) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 	})
 }
 
-func (r *hosts) reconcile(ctx context.Context, h *elemental.ElementalHost) error {
+func (r *hosts) reconcile(ctx context.Context, h *elementalv1.ElementalHost) error {
 	before := h.DeepCopy()
 	if !h.DeletionTimestamp.IsZero() {
 		r.release(h)
 		return object.Patch(ctx, r.Client, before, h)
 	}
-	controllerutil.AddFinalizer(h, elemental.Finalizer)
+	controllerutil.AddFinalizer(h, elementalv1.Finalizer)
 	if h.Spec.MachineRef != nil {
-		var m elemental.ElementalMachine
+		var m elementalv1.ElementalMachine
 		err := r.Client.Get(ctx, client.ObjectKey{Namespace: h.Namespace, Name: h.Spec.MachineRef.Name}, &m)
 		if client.IgnoreNotFound(err) != nil {
 			return err
@@ -69,7 +69,7 @@ func (r *hosts) reconcile(ctx context.Context, h *elemental.ElementalHost) error
 	}
 	for _, of := range labelled {
 		// The agent's own report may have a severity: that is no reason to write.
-		if h.Labels[of.label] == elemental.True && !condition.IsTrue(h, of.condition) {
+		if h.Labels[of.label] == elementalv1.True && !condition.IsTrue(h, of.condition) {
 			condition.Set(h, condition.True(of.condition), r.Wall.Now())
 		}
 	}
@@ -82,35 +82,35 @@ var labelled = []struct {
 	label     string
 	condition capi.ConditionType
 }{
-	{elemental.InstalledLabel, elemental.RegistrationReady},
-	{elemental.InstalledLabel, elemental.InstallationReady},
-	{elemental.BootstrappedLabel, elemental.BootstrapReady},
+	{elementalv1.InstalledLabel, elementalv1.RegistrationReady},
+	{elementalv1.InstalledLabel, elementalv1.InstallationReady},
+	{elementalv1.BootstrappedLabel, elementalv1.BootstrapReady},
 }
 
 // release lets a deleted host go once its server has reset itself. Until then it waits, without
 // end: a user who knows that there is no server any more sets the label reset.
-func (r *hosts) release(h *elemental.ElementalHost) {
-	if h.Labels[elemental.ResetLabel] == elemental.True {
-		controllerutil.RemoveFinalizer(h, elemental.Finalizer)
+func (r *hosts) release(h *elementalv1.ElementalHost) {
+	if h.Labels[elementalv1.ResetLabel] == elementalv1.True {
+		controllerutil.RemoveFinalizer(h, elementalv1.Finalizer)
 		return
 	}
-	if h.Labels[elemental.NeedsResetLabel] == elemental.True && condition.Get(h, elemental.ResetReady) != nil {
+	if h.Labels[elementalv1.NeedsResetLabel] == elementalv1.True && condition.Get(h, elementalv1.ResetReady) != nil {
 		return // the condition is the agent's from here on
 	}
-	metav1.SetMetaDataLabel(&h.ObjectMeta, elemental.NeedsResetLabel, elemental.True)
-	condition.Set(h, condition.False(elemental.ResetReady, elemental.WaitingForResetReason, capi.ConditionSeverityInfo, "Waiting for remote host to reset"), r.Wall.Now())
+	metav1.SetMetaDataLabel(&h.ObjectMeta, elementalv1.NeedsResetLabel, elementalv1.True)
+	condition.Set(h, condition.False(elementalv1.ResetReady, elementalv1.WaitingForResetReason, capi.ConditionSeverityInfo, "Waiting for remote host to reset"), r.Wall.Now())
 }
 
 // checkLink marks a host for the reset whose machine has another host: a controller that lost its
 // lease linked it too late. The server may have bootstrapped as that machine already.
-func (r *hosts) checkLink(ctx context.Context, h *elemental.ElementalHost, m *elemental.ElementalMachine) error {
+func (r *hosts) checkLink(ctx context.Context, h *elementalv1.ElementalHost, m *elementalv1.ElementalMachine) error {
 	other := func() bool { return m.Spec.HostRef != nil && m.Spec.HostRef.Name != h.Name }
 	if !other() {
 		return nil
 	}
 	err := r.Reader.Get(ctx, client.ObjectKeyFromObject(m), m) // the cache may be late
 	if err == nil && other() {
-		metav1.SetMetaDataLabel(&h.ObjectMeta, elemental.NeedsResetLabel, elemental.True)
+		metav1.SetMetaDataLabel(&h.ObjectMeta, elementalv1.NeedsResetLabel, elementalv1.True)
 	}
 	return client.IgnoreNotFound(err)
 }
@@ -118,17 +118,17 @@ func (r *hosts) checkLink(ctx context.Context, h *elemental.ElementalHost, m *el
 // followMachine copies the version of the operating system from the machine that has the host.
 // The agent of a host that is part of a cluster acts on it only when the label in-place-update
 // is pending: whoever sets it has drained the node.
-func (r *hosts) followMachine(h *elemental.ElementalHost, m *elemental.ElementalMachine) {
-	bootstrapped := h.Labels[elemental.BootstrappedLabel] == elemental.True
-	pending := h.Labels[elemental.InPlaceUpdateLabel] == elemental.InPlaceUpdatePending
-	ignored := condition.Get(h, elemental.OSVersionReady)
+func (r *hosts) followMachine(h *elementalv1.ElementalHost, m *elementalv1.ElementalMachine) {
+	bootstrapped := h.Labels[elementalv1.BootstrappedLabel] == elementalv1.True
+	pending := h.Labels[elementalv1.InPlaceUpdateLabel] == elementalv1.InPlaceUpdatePending
+	ignored := condition.Get(h, elementalv1.OSVersionReady)
 	changed := !equality.Semantic.DeepEqual(h.Spec.OSVersionManagement, m.Spec.OSVersionManagement)
 	switch {
 	case changed && bootstrapped && !pending:
-		condition.Set(h, condition.False(elemental.OSVersionReady, elemental.InPlaceUpdateNotPendingReason, capi.ConditionSeverityWarning,
+		condition.Set(h, condition.False(elementalv1.OSVersionReady, elementalv1.InPlaceUpdateNotPendingReason, capi.ConditionSeverityWarning,
 			fmt.Sprintf("ElementalMachine %s OSVersionManagement mutated, but no in-place-upgrade is pending. Mutation will be ignored.", m.Name)), r.Wall.Now())
-	case changed, pending && ignored != nil && ignored.Reason == elemental.InPlaceUpdateNotPendingReason:
-		condition.Set(h, condition.False(elemental.OSVersionReady, elemental.WaitingForOSReconcileReason, capi.ConditionSeverityInfo,
+	case changed, pending && ignored != nil && ignored.Reason == elementalv1.InPlaceUpdateNotPendingReason:
+		condition.Set(h, condition.False(elementalv1.OSVersionReady, elementalv1.WaitingForOSReconcileReason, capi.ConditionSeverityInfo,
 			fmt.Sprintf("ElementalMachine %s OSVersionManagement mutated", m.Name)), r.Wall.Now())
 	}
 	h.Spec.OSVersionManagement = m.Spec.OSVersionManagement

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
@@ -44,7 +44,7 @@ type lab struct {
 
 var scheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
-	if err := errors.Join(elemental.AddToScheme(s), capi.AddToScheme(s), corev1.AddToScheme(s), metal3.AddToScheme(s)); err != nil {
+	if err := errors.Join(elementalv1.AddToScheme(s), capi.AddToScheme(s), corev1.AddToScheme(s), metal3.AddToScheme(s)); err != nil {
 		panic(err)
 	}
 	return s
@@ -60,7 +60,7 @@ func start(t testing.TB, objects ...client.Object) *lab {
 	}
 	l := &lab{t: t}
 	inner := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(
-		&elemental.ElementalRegistration{}, &elemental.ElementalHost{}, &elemental.ElementalMachine{}, &elemental.ElementalCluster{}, &capi.Cluster{}, &capi.Machine{},
+		&elementalv1.ElementalRegistration{}, &elementalv1.ElementalHost{}, &elementalv1.ElementalMachine{}, &elementalv1.ElementalCluster{}, &capi.Cluster{}, &capi.Machine{},
 	).Build()
 	write := func(verb string, o client.Object) error {
 		if l.refuse != nil {
@@ -129,8 +129,8 @@ func (l *lab) pass(c *Controllers) {
 		list client.ObjectList
 		by   reconcile.Reconciler
 	}{
-		{&elemental.ElementalRegistrationList{}, c.registrations}, {&elemental.ElementalClusterList{}, c.clusters},
-		{&elemental.ElementalMachineList{}, c.machines}, {&elemental.ElementalHostList{}, c.hosts},
+		{&elementalv1.ElementalRegistrationList{}, c.registrations}, {&elementalv1.ElementalClusterList{}, c.clusters},
+		{&elementalv1.ElementalMachineList{}, c.machines}, {&elementalv1.ElementalHostList{}, c.hosts},
 	} {
 		l.must(l.List(l.t.Context(), of.list))
 		for _, o := range items(of.list) {
@@ -142,19 +142,19 @@ func (l *lab) pass(c *Controllers) {
 
 func items(list client.ObjectList) (out []client.Object) {
 	switch list := list.(type) {
-	case *elemental.ElementalRegistrationList:
+	case *elementalv1.ElementalRegistrationList:
 		for i := range list.Items {
 			out = append(out, &list.Items[i])
 		}
-	case *elemental.ElementalClusterList:
+	case *elementalv1.ElementalClusterList:
 		for i := range list.Items {
 			out = append(out, &list.Items[i])
 		}
-	case *elemental.ElementalMachineList:
+	case *elementalv1.ElementalMachineList:
 		for i := range list.Items {
 			out = append(out, &list.Items[i])
 		}
-	case *elemental.ElementalHostList:
+	case *elementalv1.ElementalHostList:
 		for i := range list.Items {
 			out = append(out, &list.Items[i])
 		}
@@ -179,14 +179,14 @@ func get[T client.Object](l *lab, name string, o T) T {
 	return o
 }
 
-func (l *lab) host(name string) *elemental.ElementalHost {
+func (l *lab) host(name string) *elementalv1.ElementalHost {
 	l.t.Helper()
-	return get(l, name, new(elemental.ElementalHost))
+	return get(l, name, new(elementalv1.ElementalHost))
 }
 
-func (l *lab) machine(name string) *elemental.ElementalMachine {
+func (l *lab) machine(name string) *elementalv1.ElementalMachine {
 	l.t.Helper()
-	return get(l, name, new(elemental.ElementalMachine))
+	return get(l, name, new(elementalv1.ElementalMachine))
 }
 
 // edit changes an object as a user does.
@@ -220,14 +220,14 @@ func is(t testing.TB, o condition.Object, of capi.ConditionType, want string) {
 }
 
 // installed is a host that is installed.
-func installed(name string) *elemental.ElementalHost {
-	return &elemental.ElementalHost{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{elemental.InstalledLabel: elemental.True, "rack": "a"}, Finalizers: []string{elemental.Finalizer}}}
+func installed(name string) *elementalv1.ElementalHost {
+	return &elementalv1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{elementalv1.InstalledLabel: elementalv1.True, "rack": "a"}, Finalizers: []string{elementalv1.Finalizer}}}
 }
 
 // ownedMachine is an ElementalMachine of the cluster c, with its Machine, which has bootstrap
 // data.
 func ownedMachine(name string) []client.Object {
-	m := &elemental.ElementalMachine{ObjectMeta: metav1.ObjectMeta{
+	m := &elementalv1.ElementalMachine{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{capi.ClusterNameLabel: "c"},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: capi.GroupVersion.String(), Kind: "Machine", Name: "of-" + name, UID: "u"}},
 	}}

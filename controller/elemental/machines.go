@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 	"github.com/metalab-dev/metalab/controller/elemental/object"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
@@ -35,30 +35,30 @@ type machines struct {
 func (r *machines) setup(mgr manager.Manager) error {
 	r.init()
 	ofCluster := enqueue(func(ctx context.Context, c *capi.Cluster) []client.ObjectKey {
-		return r.list(ctx, c.Namespace, func(m *elemental.ElementalMachine) bool { return m.Labels[capi.ClusterNameLabel] == c.Name })
+		return r.list(ctx, c.Namespace, func(m *elementalv1.ElementalMachine) bool { return m.Labels[capi.ClusterNameLabel] == c.Name })
 	})
-	ofHost := enqueue(func(_ context.Context, h *elemental.ElementalHost) []client.ObjectKey {
+	ofHost := enqueue(func(_ context.Context, h *elementalv1.ElementalHost) []client.ObjectKey {
 		if h.Spec.MachineRef == nil {
 			return nil
 		}
 		return []client.ObjectKey{{Namespace: h.Namespace, Name: h.Spec.MachineRef.Name}}
 	})
-	waiting := enqueue(func(ctx context.Context, h *elemental.ElementalHost) []client.ObjectKey {
-		return r.list(ctx, h.Namespace, func(m *elemental.ElementalMachine) bool { return m.Spec.HostRef == nil })
+	waiting := enqueue(func(ctx context.Context, h *elementalv1.ElementalHost) []client.ObjectKey {
+		return r.list(ctx, h.Namespace, func(m *elementalv1.ElementalMachine) bool { return m.Spec.HostRef == nil })
 	})
 	becameFree := predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return free(e.Object.(*elemental.ElementalHost)) },
+		CreateFunc: func(e event.CreateEvent) bool { return free(e.Object.(*elementalv1.ElementalHost)) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			return free(e.ObjectNew.(*elemental.ElementalHost)) && !free(e.ObjectOld.(*elemental.ElementalHost))
+			return free(e.ObjectNew.(*elementalv1.ElementalHost)) && !free(e.ObjectOld.(*elementalv1.ElementalHost))
 		},
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("elemental-machine").
-		For(&elemental.ElementalMachine{}).
-		Watches(&elemental.ElementalHost{}, ofHost).
-		Watches(&elemental.ElementalHost{}, waiting, builder.WithPredicates(becameFree)).
+		For(&elementalv1.ElementalMachine{}).
+		Watches(&elementalv1.ElementalHost{}, ofHost).
+		Watches(&elementalv1.ElementalHost{}, waiting, builder.WithPredicates(becameFree)).
 		Watches(&capi.Machine{}, enqueue(func(_ context.Context, m *capi.Machine) []client.ObjectKey {
 			if m.Spec.InfrastructureRef.Kind != machineKind {
 				return nil
@@ -77,8 +77,8 @@ func (r *machines) init() {
 }
 
 // list returns the machines of a namespace that are selected.
-func (r *machines) list(ctx context.Context, namespace string, selected func(*elemental.ElementalMachine) bool) (out []client.ObjectKey) {
-	var list elemental.ElementalMachineList
+func (r *machines) list(ctx context.Context, namespace string, selected func(*elementalv1.ElementalMachine) bool) (out []client.ObjectKey) {
+	var list elementalv1.ElementalMachineList
 	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "machines are not listed")
 	}
@@ -93,7 +93,7 @@ func (r *machines) list(ctx context.Context, namespace string, selected func(*el
 // Reconcile implements reconcile.Reconciler for an ElementalMachine.
 func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return queue.ReconcileAfter(r.Enter, func() (time.Duration, error) {
-		var m elemental.ElementalMachine
+		var m elementalv1.ElementalMachine
 		if err := r.written.Get(ctx, req.NamespacedName, &m); err != nil {
 			return 0, wrap("machine", queue.Deleted(err))
 		}
@@ -109,7 +109,7 @@ func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 
 // reconcile makes one pass over a machine. It reports whether the machine waits for something
 // without an event.
-func (r *machines) reconcile(ctx context.Context, m *elemental.ElementalMachine) (wait bool, err error) {
+func (r *machines) reconcile(ctx context.Context, m *elementalv1.ElementalMachine) (wait bool, err error) {
 	if !m.DeletionTimestamp.IsZero() {
 		return false, r.remove(ctx, m)
 	}
@@ -124,7 +124,7 @@ func (r *machines) reconcile(ctx context.Context, m *elemental.ElementalMachine)
 	return p.wait, err
 }
 
-func (r *machines) write(ctx context.Context, before, after *elemental.ElementalMachine) error {
+func (r *machines) write(ctx context.Context, before, after *elementalv1.ElementalMachine) error {
 	if err := object.Patch(ctx, r.Client, before, after); err != nil {
 		return err
 	}
@@ -142,8 +142,8 @@ func (e *invalidated) Unwrap() error { return e.error }
 // pass is one pass over a machine that is not deleted.
 type pass struct {
 	*machines
-	m      *elemental.ElementalMachine
-	before *elemental.ElementalMachine // as the API has it
+	m      *elementalv1.ElementalMachine
+	before *elementalv1.ElementalMachine // as the API has it
 	now    time.Time
 	wait   bool
 }
@@ -161,34 +161,34 @@ func (p *pass) run(ctx context.Context) error {
 	const failed = capi.ConditionSeverityError
 	name := owner(p.m, "Machine")
 	if name == "" {
-		p.fail(elemental.AssociationReady, elemental.MissingMachineOwnerReason, failed, "ElementalMachine resource has no Machine owner")
+		p.fail(elementalv1.AssociationReady, elementalv1.MissingMachineOwnerReason, failed, "ElementalMachine resource has no Machine owner")
 		return nil
 	}
 	var of capi.Machine
 	if err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.m.Namespace, Name: name}, &of); err != nil {
-		p.fail(elemental.AssociationReady, elemental.MissingMachineOwnerReason, failed, "getting Machine owner: %s", err)
+		p.fail(elementalv1.AssociationReady, elementalv1.MissingMachineOwnerReason, failed, "getting Machine owner: %s", err)
 		return client.IgnoreNotFound(err) // its event follows
 	}
 	clusterName := p.m.Labels[capi.ClusterNameLabel]
 	if clusterName == "" {
-		p.fail(elemental.AssociationReady, elemental.MissingAssociatedClusterReason, failed, "ElementalMachine resource is not associated with any Cluster")
+		p.fail(elementalv1.AssociationReady, elementalv1.MissingAssociatedClusterReason, failed, "ElementalMachine resource is not associated with any Cluster")
 		return nil
 	}
 	var cluster capi.Cluster
 	if err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.m.Namespace, Name: clusterName}, &cluster); err != nil {
-		p.fail(elemental.AssociationReady, elemental.MissingAssociatedClusterReason, failed, "fetching Cluster: %s", err)
+		p.fail(elementalv1.AssociationReady, elementalv1.MissingAssociatedClusterReason, failed, "fetching Cluster: %s", err)
 		return client.IgnoreNotFound(err)
 	}
 	if paused(&cluster, p.m) {
 		return nil
 	}
-	controllerutil.AddFinalizer(p.m, elemental.Finalizer)
+	controllerutil.AddFinalizer(p.m, elementalv1.Finalizer)
 	if !cluster.Status.InfrastructureReady {
-		p.fail(elemental.AssociationReady, elemental.MissingClusterInfrastructureReadyReason, failed, "Cluster status.infrastructureReady is false")
+		p.fail(elementalv1.AssociationReady, elementalv1.MissingClusterInfrastructureReadyReason, failed, "Cluster status.infrastructureReady is false")
 		return nil
 	}
 	if of.Spec.Bootstrap.DataSecretName == nil {
-		p.fail(elemental.AssociationReady, elemental.MissingBootstrapSecretReason, failed, "Machine spec.bootstrap.dataSecretName is nil")
+		p.fail(elementalv1.AssociationReady, elementalv1.MissingBootstrapSecretReason, failed, "Machine spec.bootstrap.dataSecretName is nil")
 		return nil
 	}
 	p.m.Status.Ready = false // until all that follows holds
@@ -196,24 +196,24 @@ func (p *pass) run(ctx context.Context) error {
 	if err != nil || h == nil {
 		return err
 	}
-	p.hold(elemental.AssociationReady)
-	if h.Labels[elemental.InstalledLabel] != elemental.True { // a user has chosen the host
-		p.fail(elemental.HostReady, elemental.HostWaitingForInstallReason, failed, "ElementalHost '%s' is not installed.", h.Name)
+	p.hold(elementalv1.AssociationReady)
+	if h.Labels[elementalv1.InstalledLabel] != elementalv1.True { // a user has chosen the host
+		p.fail(elementalv1.HostReady, elementalv1.HostWaitingForInstallReason, failed, "ElementalHost '%s' is not installed.", h.Name)
 		return nil
 	}
-	if h.Labels[elemental.BootstrappedLabel] != elemental.True {
-		p.fail(elemental.HostReady, elemental.HostWaitingForBootstrapReason, capi.ConditionSeverityInfo, "Waiting for ElementalHost '%s' to be bootstrapped", h.Name)
+	if h.Labels[elementalv1.BootstrappedLabel] != elementalv1.True {
+		p.fail(elementalv1.HostReady, elementalv1.HostWaitingForBootstrapReason, capi.ConditionSeverityInfo, "Waiting for ElementalHost '%s' to be bootstrapped", h.Name)
 		return nil
 	}
-	p.hold(elemental.HostReady)
+	p.hold(elementalv1.HostReady)
 	return p.provide(ctx, &cluster, h)
 }
 
 // provide sets the provider ID of the machine's Node and of the machine, once there is a control
 // plane that knows Nodes.
-func (p *pass) provide(ctx context.Context, cluster *capi.Cluster, h *elemental.ElementalHost) error {
+func (p *pass) provide(ctx context.Context, cluster *capi.Cluster, h *elementalv1.ElementalHost) error {
 	if !condition.IsTrue(cluster, capi.ControlPlaneInitializedCondition) {
-		p.fail(elemental.ProviderIDReady, elemental.WaitingForControlPlaneReason, capi.ConditionSeverityInfo, "Waiting for downstream cluster '%s' control plane initialized.", cluster.Name)
+		p.fail(elementalv1.ProviderIDReady, elementalv1.WaitingForControlPlaneReason, capi.ConditionSeverityInfo, "Waiting for downstream cluster '%s' control plane initialized.", cluster.Name)
 		return nil
 	}
 	id := providerID(h)
@@ -223,7 +223,7 @@ func (p *pass) provide(ctx context.Context, cluster *capi.Cluster, h *elemental.
 			err = provideNode(ctx, nodes, h.Name, id)
 		}
 		if errors.Is(err, errNoNode) {
-			p.fail(elemental.ProviderIDReady, elemental.NodeNotFoundReason, capi.ConditionSeverityError, "Downstream cluster node '%s' is not found.", h.Name)
+			p.fail(elementalv1.ProviderIDReady, elementalv1.NodeNotFoundReason, capi.ConditionSeverityError, "Downstream cluster node '%s' is not found.", h.Name)
 			p.wait = true
 			return nil
 		}
@@ -232,20 +232,20 @@ func (p *pass) provide(ctx context.Context, cluster *capi.Cluster, h *elemental.
 		}
 		p.m.Spec.ProviderID = &id
 	}
-	p.hold(elemental.ProviderIDReady)
+	p.hold(elementalv1.ProviderIDReady)
 	p.m.Status.Ready = true
 	return nil
 }
 
 // providerID is the identifier of a host for Nodes and Machines.
-func providerID(h *elemental.ElementalHost) string {
+func providerID(h *elementalv1.ElementalHost) string {
 	return "elemental://" + h.Namespace + "/" + h.Name
 }
 
 // remove has the host of a deleted machine reset, and lets the machine go. A host that is gone
 // needs no reset.
-func (r *machines) remove(ctx context.Context, m *elemental.ElementalMachine) error {
-	if !controllerutil.ContainsFinalizer(m, elemental.Finalizer) {
+func (r *machines) remove(ctx context.Context, m *elementalv1.ElementalMachine) error {
+	if !controllerutil.ContainsFinalizer(m, elementalv1.Finalizer) {
 		return nil
 	}
 	list, err := r.hosts.linked(ctx, m)
@@ -254,13 +254,13 @@ func (r *machines) remove(ctx context.Context, m *elemental.ElementalMachine) er
 	}
 	for _, h := range list {
 		before := h.DeepCopy()
-		metav1.SetMetaDataLabel(&h.ObjectMeta, elemental.NeedsResetLabel, elemental.True)
+		metav1.SetMetaDataLabel(&h.ObjectMeta, elementalv1.NeedsResetLabel, elementalv1.True)
 		if err := object.Patch(ctx, r.Client, before, h); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
 	before := m.DeepCopy()
-	controllerutil.RemoveFinalizer(m, elemental.Finalizer)
+	controllerutil.RemoveFinalizer(m, elementalv1.Finalizer)
 	err = object.Patch(ctx, r.Client, before, m)
 	if apierrors.IsNotFound(err) {
 		return nil

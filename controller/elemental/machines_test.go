@@ -18,15 +18,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 )
 
 // links returns which host has which machine, as both sides say.
 func (l *lab) links() string {
 	l.t.Helper()
-	var hosts elemental.ElementalHostList
-	var machines elemental.ElementalMachineList
+	var hosts elementalv1.ElementalHostList
+	var machines elementalv1.ElementalMachineList
 	l.must(errors.Join(l.List(l.t.Context(), &hosts), l.List(l.t.Context(), &machines)))
 	var out []string
 	for _, h := range hosts.Items {
@@ -44,11 +44,11 @@ func (l *lab) links() string {
 
 // The conditions that a machine waits for, in the order in which they are checked.
 func TestMachineWaitsForItsCluster(t *testing.T) {
-	l := start(t, &elemental.ElementalMachine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}, installed("h"))
-	step := func(want string, change func(*elemental.ElementalMachine)) {
+	l := start(t, &elementalv1.ElementalMachine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}, installed("h"))
+	step := func(want string, change func(*elementalv1.ElementalMachine)) {
 		t.Helper()
 		l.settle()
-		is(t, l.machine("m"), elemental.AssociationReady, want)
+		is(t, l.machine("m"), elementalv1.AssociationReady, want)
 		is(t, l.machine("m"), capi.ReadyCondition, want)
 		if got := l.links(); got != "" {
 			t.Errorf("links %s while the machine waits", got)
@@ -61,14 +61,14 @@ func TestMachineWaitsForItsCluster(t *testing.T) {
 		o.SetNamespace(ns)
 		l.must(l.Create(t.Context(), o))
 	}
-	step("False MissingMachineOwner Error", func(m *elemental.ElementalMachine) {
+	step("False MissingMachineOwner Error", func(m *elementalv1.ElementalMachine) {
 		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: capi.GroupVersion.String(), Kind: "Machine", Name: "of-m", UID: "u"}}
 	})
 	step("False MissingMachineOwner Error", nil)
 	of := ownedMachine("m")[1].(*capi.Machine)
 	of.Spec.Bootstrap.DataSecretName = nil
 	create(of)
-	step("False MissingAssociatedCluster Error", func(m *elemental.ElementalMachine) { m.Labels = map[string]string{capi.ClusterNameLabel: "c"} })
+	step("False MissingAssociatedCluster Error", func(m *elementalv1.ElementalMachine) { m.Labels = map[string]string{capi.ClusterNameLabel: "c"} })
 	step("False MissingAssociatedCluster Error", nil)
 	c := readyCluster()
 	c.Spec.Paused, c.Status.InfrastructureReady = true, false
@@ -83,18 +83,18 @@ func TestMachineWaitsForItsCluster(t *testing.T) {
 	c.Status.InfrastructureReady = true
 	l.must(l.Status().Update(t.Context(), c))
 	step("False MissingBootstrapSecret Error", nil)
-	if diff := cmp.Diff([]string{elemental.Finalizer}, l.machine("m").Finalizers); diff != "" {
+	if diff := cmp.Diff([]string{elementalv1.Finalizer}, l.machine("m").Finalizers); diff != "" {
 		t.Errorf("finalizers (-want +got):\n%s", diff)
 	}
 	name := "data"
 	edit(l, get(l, "of-m", new(capi.Machine)), func(m *capi.Machine) { m.Spec.Bootstrap.DataSecretName = &name })
 	l.settle()
-	is(t, l.machine("m"), elemental.AssociationReady, "True")
-	is(t, l.machine("m"), elemental.HostReady, "False HostWaitingForBootstrap Info")
+	is(t, l.machine("m"), elementalv1.AssociationReady, "True")
+	is(t, l.machine("m"), elementalv1.HostReady, "False HostWaitingForBootstrap Info")
 	h := l.host("h")
 	want := map[string]string{
-		"rack": "a", elemental.InstalledLabel: "true", capi.ClusterNameLabel: "c",
-		elemental.MachineNameLabel: "of-m", elemental.ElementalMachineNameLabel: "m",
+		"rack": "a", elementalv1.InstalledLabel: "true", capi.ClusterNameLabel: "c",
+		elementalv1.MachineNameLabel: "of-m", elementalv1.ElementalMachineNameLabel: "m",
 	}
 	if diff := cmp.Diff(want, h.Labels); diff != "" {
 		t.Errorf("labels of the host (-want +got):\n%s", diff)
@@ -109,34 +109,34 @@ func TestMachineWaitsForItsCluster(t *testing.T) {
 
 // E-17: only a host that is installed, free, selected and of the namespace is taken.
 func TestHostThatMachinesGet(t *testing.T) {
-	change := func(f func(*elemental.ElementalHost)) *elemental.ElementalHost {
+	change := func(f func(*elementalv1.ElementalHost)) *elementalv1.ElementalHost {
 		h := installed("h")
 		f(h)
 		return h
 	}
 	for _, tt := range []struct {
 		name string
-		host *elemental.ElementalHost
+		host *elementalv1.ElementalHost
 		want string
 	}{
 		{"installed", installed("h"), "h->m m->h"},
-		{"not installed", change(func(h *elemental.ElementalHost) { delete(h.Labels, elemental.InstalledLabel) }), ""},
-		{"installed is false", change(func(h *elemental.ElementalHost) { h.Labels[elemental.InstalledLabel] = "false" }), ""},
-		{"needs a reset", change(func(h *elemental.ElementalHost) { h.Labels[elemental.NeedsResetLabel] = "true" }), ""},
-		{"of another machine", change(func(h *elemental.ElementalHost) { h.Labels[elemental.MachineNameLabel] = "of-x" }), ""},
-		{"linked to another machine", change(func(h *elemental.ElementalHost) { h.Spec.MachineRef = &corev1.ObjectReference{Name: "x"} }), "h->x"},
-		{"not selected", change(func(h *elemental.ElementalHost) { h.Labels["rack"] = "b" }), ""},
+		{"not installed", change(func(h *elementalv1.ElementalHost) { delete(h.Labels, elementalv1.InstalledLabel) }), ""},
+		{"installed is false", change(func(h *elementalv1.ElementalHost) { h.Labels[elementalv1.InstalledLabel] = "false" }), ""},
+		{"needs a reset", change(func(h *elementalv1.ElementalHost) { h.Labels[elementalv1.NeedsResetLabel] = "true" }), ""},
+		{"of another machine", change(func(h *elementalv1.ElementalHost) { h.Labels[elementalv1.MachineNameLabel] = "of-x" }), ""},
+		{"linked to another machine", change(func(h *elementalv1.ElementalHost) { h.Spec.MachineRef = &corev1.ObjectReference{Name: "x"} }), "h->x"},
+		{"not selected", change(func(h *elementalv1.ElementalHost) { h.Labels["rack"] = "b" }), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			machine := ownedMachine("m")
-			machine[0].(*elemental.ElementalMachine).Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "a"}}
+			machine[0].(*elementalv1.ElementalMachine).Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "a"}}
 			l := start(t, append(machine, readyCluster(), tt.host)...)
 			l.settle()
 			if got := l.links(); got != tt.want {
 				t.Errorf("links %q, want %q", got, tt.want)
 			}
 			if tt.want != "h->m m->h" {
-				is(t, l.machine("m"), elemental.AssociationReady, "False MissingAvailableHosts Warning")
+				is(t, l.machine("m"), elementalv1.AssociationReady, "False MissingAvailableHosts Warning")
 				r, err := l.controllers().machines.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: ns, Name: "m"}})
 				if err != nil || r.RequeueAfter != retryAfter {
 					t.Errorf("Reconcile = %v, %v, want another after %s", r, err, retryAfter)
@@ -157,7 +157,7 @@ func TestHostThatMachinesGet(t *testing.T) {
 // A host whose link upstream's controllers left half done is taken first.
 func TestHalfLinkedHostIsPreferred(t *testing.T) {
 	half := installed("z")
-	half.Labels[elemental.ElementalMachineNameLabel], half.Labels[elemental.MachineNameLabel] = "m", "of-m"
+	half.Labels[elementalv1.ElementalMachineNameLabel], half.Labels[elementalv1.MachineNameLabel] = "m", "of-m"
 	l := start(t, append(ownedMachine("m"), readyCluster(), installed("a"), half)...)
 	l.settle()
 	if got := l.links(); got != "z->m m->z" {
@@ -237,12 +237,12 @@ func TestMachinesRaceForHosts(t *testing.T) {
 	}
 	wg.Wait()
 	l.settle()
-	var list elemental.ElementalMachineList
+	var list elementalv1.ElementalMachineList
 	l.must(l.List(t.Context(), &list))
 	hostOf := map[string]string{}
 	for _, m := range list.Items {
 		if m.Spec.HostRef == nil {
-			is(t, &m, elemental.AssociationReady, "False MissingAvailableHosts Warning")
+			is(t, &m, elementalv1.AssociationReady, "False MissingAvailableHosts Warning")
 			continue
 		}
 		if other := hostOf[m.Spec.HostRef.Name]; other != "" {
@@ -255,7 +255,7 @@ func TestMachinesRaceForHosts(t *testing.T) {
 	}
 	for i := range hosts {
 		h := l.host(fmt.Sprint("h-", i))
-		if h.Spec.MachineRef == nil || h.Spec.MachineRef.Name != hostOf[h.Name] || h.Labels[elemental.NeedsResetLabel] != "" {
+		if h.Spec.MachineRef == nil || h.Spec.MachineRef.Name != hostOf[h.Name] || h.Labels[elementalv1.NeedsResetLabel] != "" {
 			t.Errorf("host %s is linked to %v, and machine %q has chosen it; labels %v", h.Name, h.Spec.MachineRef, hostOf[h.Name], h.Labels)
 		}
 	}
@@ -266,11 +266,11 @@ func TestLostChoiceIsWithdrawn(t *testing.T) {
 	l := start(t, append(ownedMachine("m"), readyCluster(), installed("h-1"), installed("h-2"))...)
 	taken := false
 	l.refuse = func(verb string, o client.Object) error {
-		if o, ok := o.(*elemental.ElementalHost); ok && !taken && o.Name == "h-1" && verb == "patch" {
+		if o, ok := o.(*elementalv1.ElementalHost); ok && !taken && o.Name == "h-1" && verb == "patch" {
 			taken = true
 			h := l.host("h-1")
 			h.Spec.MachineRef = &corev1.ObjectReference{Name: "x"}
-			h.Labels[elemental.MachineNameLabel] = "of-x"
+			h.Labels[elementalv1.MachineNameLabel] = "of-x"
 			return l.Update(context.Background(), h)
 		}
 		return nil
@@ -286,7 +286,7 @@ func bootstrapped(t *testing.T, more ...client.Object) *lab {
 	t.Helper()
 	l := start(t, append(append(ownedMachine("m"), readyCluster(), installed("h")), more...)...)
 	l.settle()
-	edit(l, l.host("h"), func(h *elemental.ElementalHost) { h.Labels[elemental.BootstrappedLabel] = elemental.True })
+	edit(l, l.host("h"), func(h *elementalv1.ElementalHost) { h.Labels[elementalv1.BootstrappedLabel] = elementalv1.True })
 	l.settle()
 	return l
 }
@@ -306,14 +306,14 @@ func TestNodeGetsProviderID(t *testing.T) {
 	n.Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule}, {Key: "x", Effect: corev1.TaintEffectNoExecute}}
 	l := bootstrapped(t, n)
 	m := l.machine("m")
-	is(t, m, elemental.HostReady, "True")
-	is(t, m, elemental.ProviderIDReady, "False WaitingForControlPlaneInitialized Info")
+	is(t, m, elementalv1.HostReady, "True")
+	is(t, m, elementalv1.ProviderIDReady, "False WaitingForControlPlaneInitialized Info")
 	if n := get(l, "h", new(corev1.Node)); n.Spec.ProviderID != "" || len(n.Spec.Taints) != 2 || m.Status.Ready {
 		t.Errorf("before the control plane: node %+v, ready %v", n.Spec, m.Status.Ready)
 	}
 	l.initialize()
 	m = l.machine("m")
-	is(t, m, elemental.ProviderIDReady, "True")
+	is(t, m, elementalv1.ProviderIDReady, "True")
 	is(t, m, capi.ReadyCondition, "True")
 	n = get(l, "h", new(corev1.Node))
 	if n.Spec.ProviderID != "elemental://vms/h" || len(n.Spec.Taints) != 1 || n.Spec.Taints[0].Key != "x" {
@@ -328,7 +328,7 @@ func TestNodeGetsProviderID(t *testing.T) {
 func TestNodeIsMissing(t *testing.T) {
 	l := bootstrapped(t)
 	l.initialize()
-	is(t, l.machine("m"), elemental.ProviderIDReady, "False NodeNotFound Error")
+	is(t, l.machine("m"), elementalv1.ProviderIDReady, "False NodeNotFound Error")
 	if l.machine("m").Status.Ready {
 		t.Errorf("the machine is ready without a Node")
 	}
@@ -338,7 +338,7 @@ func TestNodeIsMissing(t *testing.T) {
 	}
 	l.must(l.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "h"}}))
 	l.settle()
-	is(t, l.machine("m"), elemental.ProviderIDReady, "True")
+	is(t, l.machine("m"), elementalv1.ProviderIDReady, "True")
 }
 
 func TestKubeconfigOfAWorkloadCluster(t *testing.T) {
@@ -373,8 +373,8 @@ func TestDeletedMachineHasItsHostReset(t *testing.T) {
 	l := bootstrapped(t)
 	l.must(l.Delete(t.Context(), l.machine("m")))
 	l.settle()
-	l.gone("m", new(elemental.ElementalMachine))
-	if got := l.host("h").Labels[elemental.NeedsResetLabel]; got != elemental.True {
+	l.gone("m", new(elementalv1.ElementalMachine))
+	if got := l.host("h").Labels[elementalv1.NeedsResetLabel]; got != elementalv1.True {
 		t.Errorf("label needs-reset %q, want true", got)
 	}
 	// The host is no other machine's until it has reset itself.
@@ -383,7 +383,7 @@ func TestDeletedMachineHasItsHostReset(t *testing.T) {
 		l.must(l.Create(t.Context(), o))
 	}
 	l.settle()
-	is(t, l.machine("m-2"), elemental.AssociationReady, "False MissingAvailableHosts Warning")
+	is(t, l.machine("m-2"), elementalv1.AssociationReady, "False MissingAvailableHosts Warning")
 }
 
 // A machine that is deleted without owner and cluster goes, too.
@@ -393,17 +393,17 @@ func TestMachineIsDeletedWithoutItsCluster(t *testing.T) {
 	l.must(l.Delete(t.Context(), get(l, "of-m", new(capi.Machine))))
 	l.must(l.Delete(t.Context(), l.machine("m")))
 	l.settle()
-	l.gone("m", new(elemental.ElementalMachine))
+	l.gone("m", new(elementalv1.ElementalMachine))
 }
 
 // E-33: a machine whose host is gone is deleted.
 func TestMachineWithoutHostIsDeleted(t *testing.T) {
 	l := bootstrapped(t)
-	edit(l, l.host("h"), func(h *elemental.ElementalHost) { h.Finalizers = nil })
+	edit(l, l.host("h"), func(h *elementalv1.ElementalHost) { h.Finalizers = nil })
 	l.must(l.Delete(t.Context(), l.host("h")))
 	l.must(l.Delete(t.Context(), l.machine("m")))
 	l.settle()
-	l.gone("m", new(elemental.ElementalMachine))
+	l.gone("m", new(elementalv1.ElementalMachine))
 }
 
 // E-31: when its host is gone, a machine is associated with another.
@@ -415,9 +415,9 @@ func TestMachineGetsAnotherHost(t *testing.T) {
 	if got := l.links(); got != "h->m m->h" {
 		t.Errorf("links %q while the host resets itself, want them to stay", got)
 	}
-	edit(l, l.host("h"), func(h *elemental.ElementalHost) { h.Labels[elemental.ResetLabel] = elemental.True })
+	edit(l, l.host("h"), func(h *elementalv1.ElementalHost) { h.Labels[elementalv1.ResetLabel] = elementalv1.True })
 	l.settle()
-	l.gone("h", new(elemental.ElementalHost))
+	l.gone("h", new(elementalv1.ElementalHost))
 	l.settle()
 	m := l.machine("m")
 	if m.Spec.HostRef != nil || m.Spec.ProviderID != nil || m.Status.Ready {
@@ -435,14 +435,14 @@ func TestMachineGetsAnotherHost(t *testing.T) {
 // A server that registers again under its name is another host.
 func TestHostOfTheSameNameIsAnother(t *testing.T) {
 	l := bootstrapped(t)
-	edit(l, l.host("h"), func(h *elemental.ElementalHost) { h.Finalizers = nil })
+	edit(l, l.host("h"), func(h *elementalv1.ElementalHost) { h.Finalizers = nil })
 	l.must(l.Delete(t.Context(), l.host("h")))
 	again := installed("h")
 	again.Namespace, again.UID = ns, "another"
-	delete(again.Labels, elemental.InstalledLabel)
+	delete(again.Labels, elementalv1.InstalledLabel)
 	l.must(l.Create(t.Context(), again))
 	l.pass(l.controllers())
-	is(t, l.machine("m"), elemental.AssociationReady, "False AssociatedHostNotFound Warning")
+	is(t, l.machine("m"), elementalv1.AssociationReady, "False AssociatedHostNotFound Warning")
 	if got := l.links(); got != "" {
 		t.Errorf("links %q, want none", got)
 	}
@@ -451,27 +451,27 @@ func TestHostOfTheSameNameIsAnother(t *testing.T) {
 // A host that a user has chosen before it is installed is linked when it is.
 func TestChosenHostIsNotInstalledYet(t *testing.T) {
 	h := installed("h")
-	delete(h.Labels, elemental.InstalledLabel)
+	delete(h.Labels, elementalv1.InstalledLabel)
 	machine := ownedMachine("m")
-	machine[0].(*elemental.ElementalMachine).Spec.HostRef = &corev1.ObjectReference{Name: "h"}
+	machine[0].(*elementalv1.ElementalMachine).Spec.HostRef = &corev1.ObjectReference{Name: "h"}
 	l := start(t, append(machine, readyCluster(), h)...)
 	l.settle()
-	is(t, l.machine("m"), elemental.HostReady, "False HostWaitingForInstall Error")
-	edit(l, l.host("h"), func(h *elemental.ElementalHost) {
-		h.Labels = map[string]string{elemental.InstalledLabel: elemental.True}
+	is(t, l.machine("m"), elementalv1.HostReady, "False HostWaitingForInstall Error")
+	edit(l, l.host("h"), func(h *elementalv1.ElementalHost) {
+		h.Labels = map[string]string{elementalv1.InstalledLabel: elementalv1.True}
 	})
 	l.settle()
 	if got := l.links(); got != "h->m m->h" {
 		t.Errorf("links %q, want both ways", got)
 	}
-	is(t, l.machine("m"), elemental.HostReady, "False HostWaitingForBootstrap Info")
+	is(t, l.machine("m"), elementalv1.HostReady, "False HostWaitingForBootstrap Info")
 }
 
 func TestHostThatCannotBeReadKeepsItsMachine(t *testing.T) {
 	l := bootstrapped(t)
 	down := interceptor.NewClient(l.WithWatch, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-			if _, ok := o.(*elemental.ElementalHost); ok {
+			if _, ok := o.(*elementalv1.ElementalHost); ok {
 				return apierrors.NewForbidden(schema.GroupResource{Resource: "elementalhosts"}, key.Name, errors.New("no right"))
 			}
 			return c.Get(ctx, key, o, opts...)
@@ -484,10 +484,10 @@ func TestHostThatCannotBeReadKeepsItsMachine(t *testing.T) {
 	if err == nil {
 		t.Errorf("Reconcile = no error, want the API's")
 	}
-	is(t, l.machine("m"), elemental.AssociationReady, "False AssociatedHostNotFound Warning")
+	is(t, l.machine("m"), elementalv1.AssociationReady, "False AssociatedHostNotFound Warning")
 	if got := l.links(); got != "h->m m->h" {
 		t.Errorf("links %q, want them to stay", got)
 	}
 	l.settle()
-	is(t, l.machine("m"), elemental.AssociationReady, "True")
+	is(t, l.machine("m"), elementalv1.AssociationReady, "True")
 }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 	"github.com/metalab-dev/metalab/controller/elemental/object"
 	"github.com/metalab-dev/metalab/controller/elemental/registration"
@@ -32,7 +32,7 @@ type registrations struct {
 func (r *registrations) setup(mgr manager.Manager) error {
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("elemental-registration").
-		For(&elemental.ElementalRegistration{}).
+		For(&elementalv1.ElementalRegistration{}).
 		WithOptions(r.RetryOptions(&r.retries))
 	if r.Seeds != nil {
 		b = b.Watches(&metal3.BareMetalHost{}, enqueue(r.withNetworkBoot), builder.WithPredicates(changesMACs))
@@ -43,7 +43,7 @@ func (r *registrations) setup(mgr manager.Manager) error {
 // Reconcile implements reconcile.Reconciler for an ElementalRegistration.
 func (r *registrations) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return queue.ReconcileAfter(r.Enter, func() (time.Duration, error) {
-		var g elemental.ElementalRegistration
+		var g elementalv1.ElementalRegistration
 		err := r.Client.Get(ctx, req.NamespacedName, &g)
 		if err == nil && !g.DeletionTimestamp.IsZero() || apierrors.IsNotFound(err) {
 			r.withdrawSeed(req.NamespacedName)
@@ -64,7 +64,7 @@ func (r *registrations) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 
 // reconcile completes a registration. It reports false when the key that signs tokens is
 // missing.
-func (r *registrations) reconcile(ctx context.Context, g *elemental.ElementalRegistration) (bool, error) {
+func (r *registrations) reconcile(ctx context.Context, g *elementalv1.ElementalRegistration) (bool, error) {
 	before := g.DeepCopy()
 	of := &g.Spec.Config.Elemental.Registration
 	if of.URI == "" {
@@ -95,7 +95,7 @@ func (r *registrations) reconcile(ctx context.Context, g *elemental.ElementalReg
 }
 
 // makeKey makes the Secret with the key of a registration's tokens, unless there is one.
-func (r *registrations) makeKey(ctx context.Context, g *elemental.ElementalRegistration) error {
+func (r *registrations) makeKey(ctx context.Context, g *elementalv1.ElementalRegistration) error {
 	key, err := token.NewKey()
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (r *registrations) makeKey(ctx context.Context, g *elemental.ElementalRegis
 	s := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: g.Namespace, Name: g.Name,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(g, elemental.GroupVersion.WithKind("ElementalRegistration"))},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(g, elementalv1.GroupVersion.WithKind("ElementalRegistration"))},
 		},
 		Data: map[string][]byte{registration.KeyData: key},
 	}
@@ -119,7 +119,7 @@ func (r *registrations) makeKey(ctx context.Context, g *elemental.ElementalRegis
 }
 
 // sign makes a registration's token, or returns why it cannot.
-func (r *registrations) sign(ctx context.Context, g *elemental.ElementalRegistration) (problem string, err error) {
+func (r *registrations) sign(ctx context.Context, g *elementalv1.ElementalRegistration) (problem string, err error) {
 	var s corev1.Secret
 	err = r.Reader.Get(ctx, client.ObjectKeyFromObject(g), &s)
 	const remedy = ": set spec.privateKeyRef to null to make a new key"

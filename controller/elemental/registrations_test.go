@@ -8,16 +8,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	capi "sigs.k8s.io/cluster-api/api/v1beta1"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/token"
 )
 
-func registrationNamed(name string) *elemental.ElementalRegistration {
-	return &elemental.ElementalRegistration{ObjectMeta: metav1.ObjectMeta{Name: name}}
+func registrationNamed(name string) *elementalv1.ElementalRegistration {
+	return &elementalv1.ElementalRegistration{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
 // checks returns the error of a token by the key of a registration's Secret.
-func (l *lab) checks(g *elemental.ElementalRegistration, text string) error {
+func (l *lab) checks(g *elementalv1.ElementalRegistration, text string) error {
 	l.t.Helper()
 	key, err := token.Public(get(l, g.Name, new(corev1.Secret)).Data["privKey"])
 	l.must(err)
@@ -29,7 +29,7 @@ func (l *lab) checks(g *elemental.ElementalRegistration, text string) error {
 func TestRegistrationIsCompleted(t *testing.T) {
 	l := start(t, registrationNamed("fire"))
 	l.settle()
-	g := get(l, "fire", new(elemental.ElementalRegistration))
+	g := get(l, "fire", new(elementalv1.ElementalRegistration))
 	of := g.Spec.Config.Elemental.Registration
 	if want := "https://192.0.2.1/elemental/v1/namespaces/vms/registrations/fire"; of.URI != want || of.CACert != "the CA" {
 		t.Errorf("uri %q and caCert %q, want %q and the CA", of.URI, of.CACert, want)
@@ -49,11 +49,11 @@ func TestRegistrationIsCompleted(t *testing.T) {
 
 func TestRegistrationKeepsWhatItsUserGives(t *testing.T) {
 	g := registrationNamed("fire")
-	g.Spec.Config.Elemental.Registration = elemental.Registration{URI: "https://register.example.org/x", CACert: "another", Token: "disabled"}
+	g.Spec.Config.Elemental.Registration = elementalv1.Registration{URI: "https://register.example.org/x", CACert: "another", Token: "disabled"}
 	l := start(t, g, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "fire"}, Data: map[string][]byte{"privKey": []byte("a user's")}})
 	want := g.Spec.Config.Elemental.Registration
 	l.settle()
-	if got := get(l, "fire", new(elemental.ElementalRegistration)).Spec.Config.Elemental.Registration; got != want {
+	if got := get(l, "fire", new(elementalv1.ElementalRegistration)).Spec.Config.Elemental.Registration; got != want {
 		t.Errorf("registration %+v, want %+v", got, want)
 	}
 	if got := get(l, "fire", new(corev1.Secret)).Data["privKey"]; string(got) != "a user's" {
@@ -67,7 +67,7 @@ func TestFrozenRegistration(t *testing.T) {
 	g.Spec.Config.Elemental.Registration.TokenDuration = -1
 	l := start(t, g)
 	l.settle()
-	g = get(l, "fire", new(elemental.ElementalRegistration))
+	g = get(l, "fire", new(elementalv1.ElementalRegistration))
 	if err := l.checks(g, g.Spec.Config.Elemental.Registration.Token); err == nil || !strings.Contains(err.Error(), "expired") {
 		t.Errorf("the token of a frozen registration: %v, want expired", err)
 	}
@@ -77,21 +77,21 @@ func TestFrozenRegistration(t *testing.T) {
 func TestSigningKeyIsReplaced(t *testing.T) {
 	l := start(t, registrationNamed("fire"))
 	l.settle()
-	g := get(l, "fire", new(elemental.ElementalRegistration))
+	g := get(l, "fire", new(elementalv1.ElementalRegistration))
 	old := g.Spec.Config.Elemental.Registration.Token
 	l.must(l.Delete(t.Context(), get(l, "fire", new(corev1.Secret))))
 	l.settle()
-	g = get(l, "fire", new(elemental.ElementalRegistration))
+	g = get(l, "fire", new(elementalv1.ElementalRegistration))
 	if g.Spec.Config.Elemental.Registration.Token != old {
 		t.Errorf("the token is another without the Secret")
 	}
-	edit(l, g, func(g *elemental.ElementalRegistration) { g.Spec.Config.Elemental.Registration.Token = "" })
+	edit(l, g, func(g *elementalv1.ElementalRegistration) { g.Spec.Config.Elemental.Registration.Token = "" })
 	l.settle()
-	g = get(l, "fire", new(elemental.ElementalRegistration))
+	g = get(l, "fire", new(elementalv1.ElementalRegistration))
 	is(t, g, capi.ReadyCondition, "False MissingSigningKey Error")
-	edit(l, g, func(g *elemental.ElementalRegistration) { g.Spec.PrivateKeyRef = nil })
+	edit(l, g, func(g *elementalv1.ElementalRegistration) { g.Spec.PrivateKeyRef = nil })
 	l.settle()
-	g = get(l, "fire", new(elemental.ElementalRegistration))
+	g = get(l, "fire", new(elementalv1.ElementalRegistration))
 	is(t, g, capi.ReadyCondition, "True")
 	if err := l.checks(g, g.Spec.Config.Elemental.Registration.Token); err != nil {
 		t.Errorf("the new token is refused: %v", err)

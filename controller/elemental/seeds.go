@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 )
 
@@ -24,7 +24,7 @@ import (
 type Seeds interface {
 	// Offer offers the seed of a registration to the NICs with these MAC addresses, and ends its
 	// earlier offers to others. It returns why it does not offer it to some of them.
-	Offer(g *elemental.ElementalRegistration, macs []string) (problems []string, err error)
+	Offer(g *elementalv1.ElementalRegistration, macs []string) (problems []string, err error)
 	// Withdraw ends the offers of a registration.
 	Withdraw(key client.ObjectKey)
 }
@@ -32,13 +32,13 @@ type Seeds interface {
 // offerSeed offers the seed of a registration to the NICs that its annotation names, but for those
 // of BareMetalHosts: these are booted by the controller of hosts. It sets the conditions of the
 // registration; ready is Ready without a network boot.
-func (r *registrations) offerSeed(ctx context.Context, g *elemental.ElementalRegistration, ready capi.Condition) error {
+func (r *registrations) offerSeed(ctx context.Context, g *elementalv1.ElementalRegistration, ready capi.Condition) error {
 	macs := g.NetworkBootMACs()
 	if len(macs) == 0 || ready.Status != corev1.ConditionTrue {
 		r.withdrawSeed(client.ObjectKeyFromObject(g))
 	}
 	if len(macs) == 0 {
-		g.Status.Conditions = slices.DeleteFunc(g.Status.Conditions, func(c capi.Condition) bool { return c.Type == elemental.NetworkBootReady })
+		g.Status.Conditions = slices.DeleteFunc(g.Status.Conditions, func(c capi.Condition) bool { return c.Type == elementalv1.NetworkBootReady })
 		condition.Set(g, ready, r.Wall.Now())
 		return nil
 	}
@@ -48,20 +48,20 @@ func (r *registrations) offerSeed(ctx context.Context, g *elemental.ElementalReg
 		if err != nil {
 			return err
 		}
-		c.Message = elemental.NetworkBootMessage(len(macs))
+		c.Message = elementalv1.NetworkBootMessage(len(macs))
 		if len(problems) > 0 {
-			c = condition.False(elemental.NetworkBootReady, elemental.NetworkBootRefusedReason, capi.ConditionSeverityError, strings.Join(problems, "; "))
+			c = condition.False(elementalv1.NetworkBootReady, elementalv1.NetworkBootRefusedReason, capi.ConditionSeverityError, strings.Join(problems, "; "))
 		}
 	}
-	c.Type = elemental.NetworkBootReady
+	c.Type = elementalv1.NetworkBootReady
 	condition.Set(g, c, r.Wall.Now()) // Ready is its summary
 	return nil
 }
 
 // offerTo offers the seed of a registration to NICs. It returns why it does not offer it to some.
-func (r *registrations) offerTo(ctx context.Context, g *elemental.ElementalRegistration, macs []string) (problems []string, err error) {
+func (r *registrations) offerTo(ctx context.Context, g *elementalv1.ElementalRegistration, macs []string) (problems []string, err error) {
 	if r.Seeds == nil {
-		return []string{"these controllers serve no network from which servers boot seeds: remove the annotation " + elemental.NetworkBootAnnotation}, nil
+		return []string{"these controllers serve no network from which servers boot seeds: remove the annotation " + elementalv1.NetworkBootAnnotation}, nil
 	}
 	owners, err := r.hostsByMAC(ctx)
 	if err != nil {
@@ -131,12 +131,12 @@ func (r *registrations) hostsByMAC(ctx context.Context) (map[string]string, erro
 
 // withNetworkBoot returns the registrations whose seeds servers may boot.
 func (r *registrations) withNetworkBoot(ctx context.Context, _ *metal3.BareMetalHost) (out []client.ObjectKey) {
-	var list elemental.ElementalRegistrationList
+	var list elementalv1.ElementalRegistrationList
 	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "registrations are not listed")
 	}
 	for i := range list.Items {
-		if g := &list.Items[i]; g.Annotations[elemental.NetworkBootAnnotation] != "" {
+		if g := &list.Items[i]; g.Annotations[elementalv1.NetworkBootAnnotation] != "" {
 			out = append(out, client.ObjectKeyFromObject(g))
 		}
 	}

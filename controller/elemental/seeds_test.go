@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 )
 
@@ -30,7 +30,7 @@ func newNetwork() *network {
 }
 
 // Offer implements Seeds.
-func (n *network) Offer(g *elemental.ElementalRegistration, macs []string) ([]string, error) {
+func (n *network) Offer(g *elementalv1.ElementalRegistration, macs []string) ([]string, error) {
 	n.macs[g.Name], n.tokens[g.Name] = macs, g.Spec.Config.Elemental.Registration.Token
 	return n.refuse, n.err
 }
@@ -39,9 +39,9 @@ func (n *network) Offer(g *elemental.ElementalRegistration, macs []string) ([]st
 func (n *network) Withdraw(key client.ObjectKey) { delete(n.macs, key.Name) }
 
 // overNetwork is a registration whose seed NICs may boot.
-func overNetwork(macs string) *elemental.ElementalRegistration {
+func overNetwork(macs string) *elementalv1.ElementalRegistration {
 	g := registrationNamed("fire")
-	g.Annotations = map[string]string{elemental.NetworkBootAnnotation: macs}
+	g.Annotations = map[string]string{elementalv1.NetworkBootAnnotation: macs}
 	return g
 }
 
@@ -51,23 +51,23 @@ func TestSeedIsOfferedToTheNICsOfTheAnnotation(t *testing.T) {
 	l, n := start(t, overNetwork(nic+", 02:00:00:00:00:02")), newNetwork()
 	l.seeds = n
 	l.settle()
-	g := get(l, "fire", new(elemental.ElementalRegistration))
+	g := get(l, "fire", new(elementalv1.ElementalRegistration))
 	if want := []string{nic, "02:00:00:00:00:02"}; !slices.Equal(n.macs["fire"], want) {
 		t.Errorf("offered to %q, want %q", n.macs["fire"], want)
 	}
 	if want := g.Spec.Config.Elemental.Registration.Token; n.tokens["fire"] != want || want == "" {
 		t.Errorf("offered with the token %q, want that of the registration", n.tokens["fire"])
 	}
-	is(t, g, elemental.NetworkBootReady, "True")
+	is(t, g, elementalv1.NetworkBootReady, "True")
 	is(t, g, capi.ReadyCondition, "True")
-	if c := condition.Get(g, elemental.NetworkBootReady); c.Message != elemental.NetworkBootMessage(2) {
+	if c := condition.Get(g, elementalv1.NetworkBootReady); c.Message != elementalv1.NetworkBootMessage(2) {
 		t.Errorf("message %q", c.Message)
 	}
 
-	edit(l, g, func(g *elemental.ElementalRegistration) { g.Annotations = nil })
+	edit(l, g, func(g *elementalv1.ElementalRegistration) { g.Annotations = nil })
 	l.settle()
-	g = get(l, "fire", new(elemental.ElementalRegistration))
-	is(t, g, elemental.NetworkBootReady, "")
+	g = get(l, "fire", new(elementalv1.ElementalRegistration))
+	is(t, g, elementalv1.NetworkBootReady, "")
 	is(t, g, capi.ReadyCondition, "True")
 	if got, offered := n.macs["fire"]; offered {
 		t.Errorf("still offered to %q", got)
@@ -86,10 +86,10 @@ func TestSeedIsNotOfferedToBareMetalHosts(t *testing.T) {
 	if want := []string{nic}; !slices.Equal(n.macs["fire"], want) {
 		t.Errorf("offered to %q, want %q", n.macs["fire"], want)
 	}
-	g := get(l, "fire", new(elemental.ElementalRegistration))
-	is(t, g, elemental.NetworkBootReady, "False NetworkBootRefused Error")
+	g := get(l, "fire", new(elementalv1.ElementalRegistration))
+	is(t, g, elementalv1.NetworkBootReady, "False NetworkBootRefused Error")
 	is(t, g, capi.ReadyCondition, "False NetworkBootRefused Error")
-	if m := condition.Get(g, elemental.NetworkBootReady).Message; !strings.Contains(m, "02:00:00:00:00:0a is that of the BareMetalHost named") || !strings.Contains(m, "inspected") {
+	if m := condition.Get(g, elementalv1.NetworkBootReady).Message; !strings.Contains(m, "02:00:00:00:00:0a is that of the BareMetalHost named") || !strings.Contains(m, "inspected") {
 		t.Errorf("message %q", m)
 	}
 	if keys := l.controllers().registrations.withNetworkBoot(t.Context(), named); len(keys) != 1 || keys[0].Name != "fire" {
@@ -106,7 +106,7 @@ func TestSeedIsNotOfferedToBareMetalHosts(t *testing.T) {
 	if len(n.macs["fire"]) != 3 {
 		t.Errorf("offered to %q once the BareMetalHosts are gone", n.macs["fire"])
 	}
-	is(t, get(l, "fire", new(elemental.ElementalRegistration)), capi.ReadyCondition, "True")
+	is(t, get(l, "fire", new(elementalv1.ElementalRegistration)), capi.ReadyCondition, "True")
 }
 
 func TestSeedThatCannotBeOffered(t *testing.T) {
@@ -119,7 +119,7 @@ func TestSeedThatCannotBeOffered(t *testing.T) {
 	}{
 		{"a NIC is another registration's", &network{macs: map[string][]string{}, tokens: map[string]string{}, refuse: []string{"it is another's"}}, true, "it is another's", "NetworkBootRefused"},
 		{"the configuration is wrong", &network{macs: map[string][]string{}, tokens: map[string]string{}, err: errors.New("use https")}, true, "use https", "NetworkBootRefused"},
-		{"no network", nil, true, "remove the annotation " + elemental.NetworkBootAnnotation, "NetworkBootRefused"},
+		{"no network", nil, true, "remove the annotation " + elementalv1.NetworkBootAnnotation, "NetworkBootRefused"},
 		{"no token", newNetwork(), false, "is missing", "MissingSigningKey"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -132,10 +132,10 @@ func TestSeedThatCannotBeOffered(t *testing.T) {
 				l.seeds = tt.network
 			}
 			l.settle()
-			g = get(l, "fire", new(elemental.ElementalRegistration))
-			is(t, g, elemental.NetworkBootReady, "False "+tt.reason+" Error")
+			g = get(l, "fire", new(elementalv1.ElementalRegistration))
+			is(t, g, elementalv1.NetworkBootReady, "False "+tt.reason+" Error")
 			is(t, g, capi.ReadyCondition, "False "+tt.reason+" Error")
-			if m := condition.Get(g, elemental.NetworkBootReady).Message; !strings.Contains(m, tt.message) {
+			if m := condition.Get(g, elementalv1.NetworkBootReady).Message; !strings.Contains(m, tt.message) {
 				t.Errorf("message %q, want one with %q", m, tt.message)
 			}
 			if !tt.key && len(tt.network.macs) > 0 {
@@ -149,7 +149,7 @@ func TestSeedOfADeletedRegistrationIsWithdrawn(t *testing.T) {
 	l, n := start(t, overNetwork(nic)), newNetwork()
 	l.seeds = n
 	l.settle()
-	g := get(l, "fire", new(elemental.ElementalRegistration))
+	g := get(l, "fire", new(elementalv1.ElementalRegistration))
 	l.must(l.Delete(t.Context(), g))
 	_, err := l.controllers().registrations.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(g)})
 	l.must(err)

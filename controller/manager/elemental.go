@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	api "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental"
 	"github.com/metalab-dev/metalab/controller/elemental/registration"
 	"github.com/metalab-dev/metalab/controller/netboot"
@@ -22,7 +22,7 @@ type Elemental struct {
 	// Seed returns the data with which a system registers the server that it runs on. It is
 	// served to servers that boot over the network of the controller host. Nil means that it
 	// is not.
-	Seed func(*api.ElementalRegistration) (netboot.Seed, error)
+	Seed func(*elementalv1.ElementalRegistration) (netboot.Seed, error)
 	// CompatClaims and CompatLabels accept what upstream's API accepts: see registration.Compat.
 	CompatClaims, CompatLabels bool
 }
@@ -30,11 +30,11 @@ type Elemental struct {
 // seeds serves the seeds of registrations over the network.
 type seeds struct {
 	net  *netboot.Server
-	seed func(*api.ElementalRegistration) (netboot.Seed, error)
+	seed func(*elementalv1.ElementalRegistration) (netboot.Seed, error)
 }
 
 // Offer implements elemental.Seeds.
-func (s seeds) Offer(g *api.ElementalRegistration, macs []string) ([]string, error) {
+func (s seeds) Offer(g *elementalv1.ElementalRegistration, macs []string) ([]string, error) {
 	seed, err := s.seed(g)
 	if err != nil {
 		s.Withdraw(client.ObjectKeyFromObject(g))

@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/drain"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm"
@@ -46,7 +46,7 @@ func addHostOS(_ context.Context, s *Set) error {
 	}
 	if s.hooks != nil {
 		reader := s.mgr.GetAPIReader() // a configuration that was made just now counts
-		s.addHook(webhook.Modules, webhook.ModulesHandler(func(ctx context.Context, before, after *kaas.HostOSConfigurationModules) error {
+		s.addHook(webhook.Modules, webhook.ModulesHandler(func(ctx context.Context, before, after *kaasv1.HostOSConfigurationModules) error {
 			return hostos.CheckRemoval(ctx, reader, c.Namespaces, before, after)
 		}))
 	}
@@ -132,7 +132,7 @@ func addProvider(_ context.Context, s *Set) error {
 	}
 	if s.hooks != nil {
 		reader := s.mgr.GetAPIReader() // what was deployed just now counts
-		s.addHook(webhook.Clusters, webhook.ClustersHandler(func(ctx context.Context, after *cluster.Cluster) error {
+		s.addHook(webhook.Clusters, webhook.ClustersHandler(func(ctx context.Context, after *clusterv1.Cluster) error {
 			return release.Admit(ctx, reader, after)
 		}), c.Namespaces...)
 	}

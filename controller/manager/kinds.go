@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	capi "sigs.k8s.io/cluster-api/api/v1beta1"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 )
 
 // needed are kinds of an API group that a controller watches, and what makes a cluster serve them.
@@ -21,7 +21,7 @@ type needed struct {
 // elementalNeeds are the kinds that the controllers of elemental watch.
 var elementalNeeds = []needed{
 	{capi.GroupVersion, []string{"Cluster", "Machine"}, "install Cluster API with clusterctl init, or its definitions with the component cluster-api of controller/config"},
-	{elemental.GroupVersion, []string{"ElementalRegistration", "ElementalHost", "ElementalMachine", "ElementalCluster"}, "install them with the component elemental of controller/config"},
+	{elementalv1.GroupVersion, []string{"ElementalRegistration", "ElementalHost", "ElementalMachine", "ElementalCluster"}, "install them with the component elemental of controller/config"},
 }
 
 // checkKinds returns an error that names the kinds that a cluster does not serve, and the fix. The

@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	capi "sigs.k8s.io/cluster-api/api/v1beta1"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 )
 
 func TestMissingKindsOfElementalAreNamedWithTheFix(t *testing.T) {
 	kinds := []schema.GroupVersionKind{}
 	for _, kind := range []string{"ElementalRegistration", "ElementalHost", "ElementalMachine", "ElementalCluster"} {
-		kinds = append(kinds, elemental.GroupVersion.WithKind(kind))
+		kinds = append(kinds, elementalv1.GroupVersion.WithKind(kind))
 	}
 	old := schema.GroupVersion{Group: capi.GroupVersion.Group, Version: "v1alpha4"}
 	for _, tt := range []struct {

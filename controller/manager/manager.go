@@ -43,13 +43,13 @@ import (
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
-	hostprofile "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
-	iam "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
-	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	hostprofilev1 "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
+	iamv1 "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/bmc/ipmi"
 	"github.com/metalab-dev/metalab/controller/bmc/redfish"
@@ -66,9 +66,9 @@ func Scheme() (*kuberuntime.Scheme, error) {
 	return s, errors.Join(
 		corev1.AddToScheme(s), rbacv1.AddToScheme(s), authenticationv1.AddToScheme(s), admissionv1.AddToScheme(s), metal3.AddToScheme(s),
 		coordinationv1.AddToScheme(s), policyv1.AddToScheme(s), // kinds for the drains of nodes
-		kaas.AddToScheme(s), lcm.AddToScheme(s), iam.AddToScheme(s), cluster.AddToScheme(s), ipam.AddToScheme(s), hostprofile.AddToScheme(s),
+		kaasv1.AddToScheme(s), lcmv1.AddToScheme(s), iamv1.AddToScheme(s), clusterv1.AddToScheme(s), ipamv1.AddToScheme(s), hostprofilev1.AddToScheme(s),
 		mcv1.Install(s), operatorv1.Install(s), batchv1.AddToScheme(s), // kinds for machine configuration
-		elemental.AddToScheme(s), capi.AddToScheme(s),
+		elementalv1.AddToScheme(s), capi.AddToScheme(s),
 	)
 }
 

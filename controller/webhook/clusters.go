@@ -8,7 +8,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 )
 
 // Clusters is the webhook of Clusters whose release changes. Its handler is
@@ -17,9 +17,9 @@ var Clusters = Hook{File: "cluster.yaml", Path: "/validate-cluster-k8s-io-v1alph
 
 // ClustersHandler returns the HTTP handler of Clusters. check returns why a Cluster may not
 // become this one.
-func ClustersHandler(check func(ctx context.Context, after *cluster.Cluster) error) http.Handler {
+func ClustersHandler(check func(ctx context.Context, after *clusterv1.Cluster) error) http.Handler {
 	return &admission.Webhook{Handler: admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
-		after := new(cluster.Cluster)
+		after := new(clusterv1.Cluster)
 		if err := json.Unmarshal(req.Object.Raw, after); err != nil {
 			return admission.Errored(http.StatusBadRequest, fmt.Errorf("webhook: %w", err))
 		}

@@ -12,12 +12,12 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 )
 
 // The webhook asks about the Cluster as it would be, and passes the answer on.
 func TestWebhookOfClusters(t *testing.T) {
-	h := ClustersHandler(func(_ context.Context, after *cluster.Cluster) error {
+	h := ClustersHandler(func(_ context.Context, after *clusterv1.Cluster) error {
 		if is := after.Spec.ProviderSpec.Value.Release; is != "mosk-2" {
 			return errors.New("no way to " + is)
 		}

@@ -9,7 +9,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 )
 
 // Modules is the webhook of HostOSConfigurationModules, whose handler ModulesHandler
@@ -18,12 +18,12 @@ var Modules = Hook{File: "hostosconfigurationmodules.yaml", Path: "/validate-kaa
 
 // ModulesHandler returns the HTTP handler of Modules. check returns why a list may not
 // change this way; after is nil when it is deleted.
-func ModulesHandler(check func(ctx context.Context, before, after *kaas.HostOSConfigurationModules) error) http.Handler {
+func ModulesHandler(check func(ctx context.Context, before, after *kaasv1.HostOSConfigurationModules) error) http.Handler {
 	return &admission.Webhook{Handler: admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
-		before, after := new(kaas.HostOSConfigurationModules), (*kaas.HostOSConfigurationModules)(nil)
+		before, after := new(kaasv1.HostOSConfigurationModules), (*kaasv1.HostOSConfigurationModules)(nil)
 		err := json.Unmarshal(req.OldObject.Raw, before)
 		if req.Operation != admissionv1.Delete && err == nil {
-			after = new(kaas.HostOSConfigurationModules)
+			after = new(kaasv1.HostOSConfigurationModules)
 			err = json.Unmarshal(req.Object.Raw, after)
 		}
 		if err != nil {

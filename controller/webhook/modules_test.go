@@ -13,20 +13,20 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 )
 
 // The webhook asks about the lists before and after, and passes the answer on.
 func TestWebhookOfModules(t *testing.T) {
 	list := func(n int) []byte {
-		o := kaas.HostOSConfigurationModules{Spec: kaas.HostOSConfigurationModulesSpec{Modules: make([]kaas.Module, n)}}
+		o := kaasv1.HostOSConfigurationModules{Spec: kaasv1.HostOSConfigurationModulesSpec{Modules: make([]kaasv1.Module, n)}}
 		b, err := json.Marshal(o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return b
 	}
-	h := ModulesHandler(func(_ context.Context, before, after *kaas.HostOSConfigurationModules) error {
+	h := ModulesHandler(func(_ context.Context, before, after *kaasv1.HostOSConfigurationModules) error {
 		if after == nil {
 			return errors.New("deleted")
 		}

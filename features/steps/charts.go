@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/charts"
 )
@@ -30,7 +30,7 @@ func (s *scenario) registerCharts(sc *stepRegistry) {
 }
 
 func (s *scenario) createBundle(ctx context.Context, name string, text *godog.DocString) error {
-	b := &lcm.HelmBundle{ObjectMeta: day2Meta(name)}
+	b := &lcmv1.HelmBundle{ObjectMeta: day2Meta(name)}
 	if err := yaml.UnmarshalStrict([]byte(text.Content), &b.Spec.Releases); err != nil {
 		return fmt.Errorf("the step's releases: %w", err)
 	}
@@ -38,14 +38,14 @@ func (s *scenario) createBundle(ctx context.Context, name string, text *godog.Do
 	if err != nil {
 		return err
 	}
-	b.Spec.Repositories = []lcm.HelmRepository{{Name: "lab", URL: st.Charts}}
+	b.Spec.Repositories = []lcmv1.HelmRepository{{Name: "lab", URL: st.Charts}}
 	return s.create(ctx, b)
 }
 
 // awaitRelease waits until ok accepts the status of a release.
-func (s *scenario) awaitRelease(ctx context.Context, name, bundle string, ok func(lcm.HelmReleaseStatus) bool) error {
+func (s *scenario) awaitRelease(ctx context.Context, name, bundle string, ok func(lcmv1.HelmReleaseStatus) bool) error {
 	return eventually(ctx, "the release "+name, func(ctx context.Context) (bool, string, error) {
-		b := &lcm.HelmBundle{ObjectMeta: day2Meta(bundle)}
+		b := &lcmv1.HelmBundle{ObjectMeta: day2Meta(bundle)}
 		err := s.kube.Get(ctx, client.ObjectKeyFromObject(b), b)
 		is := b.Status.ReleaseStatuses[name]
 		return ok(is), fmt.Sprintf("%+v", is), err
@@ -53,14 +53,14 @@ func (s *scenario) awaitRelease(ctx context.Context, name, bundle string, ok fun
 }
 
 func (s *scenario) releaseIs(ctx context.Context, name, bundle, chart, ready string) error {
-	return s.awaitRelease(ctx, name, bundle, func(is lcm.HelmReleaseStatus) bool {
+	return s.awaitRelease(ctx, name, bundle, func(is lcmv1.HelmReleaseStatus) bool {
 		return is.Success && is.Chart+" "+is.Version == chart && is.Ready == (ready == "ready")
 	})
 }
 
 func (s *scenario) releaseFails(ctx context.Context, name, bundle, text string) error {
 	text = strings.ReplaceAll(text, "URL", s.lab.ChartsURL())
-	return s.awaitRelease(ctx, name, bundle, func(is lcm.HelmReleaseStatus) bool {
+	return s.awaitRelease(ctx, name, bundle, func(is lcmv1.HelmReleaseStatus) bool {
 		return !is.Success && strings.Contains(is.Message, text)
 	})
 }
@@ -94,12 +94,12 @@ func (b *testLab) deleteCharts(ctx context.Context) error {
 	for _, name := range files {
 		errs = append(errs, os.Remove(filepath.Join(b.dir, name)))
 	}
-	errs = append(errs, b.kube.DeleteAllOf(ctx, &lcm.HelmBundle{}, client.InNamespace(lab.Namespace)))
+	errs = append(errs, b.kube.DeleteAllOf(ctx, &lcmv1.HelmBundle{}, client.InNamespace(lab.Namespace)))
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	return wait.PollUntilContextTimeout(ctx, pollInterval, resetTimeout, true, func(ctx context.Context) (bool, error) {
-		var l lcm.HelmBundleList
+		var l lcmv1.HelmBundleList
 		err := b.kube.List(ctx, &l)
 		return meta.LenList(&l) == 0, err
 	})

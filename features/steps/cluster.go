@@ -12,9 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
@@ -78,9 +78,9 @@ func (s *scenario) serverOf(machine string) (control.Host, error) {
 
 // createDeployedCluster creates the releases of a Cluster, and the Cluster.
 func (s *scenario) createDeployedCluster(ctx context.Context) error {
-	c := &capi.Cluster{ObjectMeta: day2Meta(clusterName)}
-	c.Labels = map[string]string{capi.ProviderLabel: capi.ProviderBareMetal}
-	c.Spec.ProviderSpec.Value = baremetal.ClusterProviderSpec{Release: releases[0].name}
+	c := &clusterv1.Cluster{ObjectMeta: day2Meta(clusterName)}
+	c.Labels = map[string]string{clusterv1.ProviderLabel: clusterv1.ProviderBareMetal}
+	c.Spec.ProviderSpec.Value = baremetalv1.ClusterProviderSpec{Release: releases[0].name}
 	for _, o := range append(s.releases(), c) {
 		if err := s.kube.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) { // releases of the lab's earlier scenarios are equal
 			return err
@@ -120,31 +120,31 @@ func (s *scenario) deployCluster(ctx context.Context, workers string) error {
 }
 
 func (s *scenario) addMachine(ctx context.Context, name string) error {
-	return s.addMachineWith(ctx, name, func(*capi.Machine) {})
+	return s.addMachineWith(ctx, name, func(*clusterv1.Machine) {})
 }
 
 // addMachineWith creates a Machine, which change completes, and the host of its server.
-func (s *scenario) addMachineWith(ctx context.Context, name string, change func(*capi.Machine)) error {
+func (s *scenario) addMachineWith(ctx context.Context, name string, change func(*clusterv1.Machine)) error {
 	if len(s.machines) == len(s.servers) {
 		return fmt.Errorf("the scenario has %d servers: give the lab more", len(s.servers))
 	}
 	secret, host := lab.Objects(s.servers[len(s.machines)])
 	s.machines = append(s.machines, name)
 	host.Labels = map[string]string{machineLabel: name}
-	m := &capi.Machine{ObjectMeta: day2Meta(name)}
-	m.Labels = map[string]string{day2Label: "true", capi.ProviderLabel: capi.ProviderBareMetal, capi.ClusterNameLabel: clusterName}
-	m.Spec.ProviderSpec.Value = baremetal.MachineProviderSpec{
-		HostSelector:     baremetal.HostSelector{MatchLabels: host.Labels},
-		Day1Provisioning: baremetal.GateAuto, Day1Deployment: baremetal.GateAuto,
+	m := &clusterv1.Machine{ObjectMeta: day2Meta(name)}
+	m.Labels = map[string]string{day2Label: "true", clusterv1.ProviderLabel: clusterv1.ProviderBareMetal, clusterv1.ClusterNameLabel: clusterName}
+	m.Spec.ProviderSpec.Value = baremetalv1.MachineProviderSpec{
+		HostSelector:     baremetalv1.HostSelector{MatchLabels: host.Labels},
+		Day1Provisioning: baremetalv1.GateAuto, Day1Deployment: baremetalv1.GateAuto,
 	}
 	change(m)
 	return s.create(ctx, secret, host, m)
 }
 
 // awaitMachine waits until ok accepts the provider's status of a Machine.
-func (s *scenario) awaitMachine(ctx context.Context, name, what string, ok func(*baremetal.MachineProviderStatus) bool) error {
+func (s *scenario) awaitMachine(ctx context.Context, name, what string, ok func(*baremetalv1.MachineProviderStatus) bool) error {
 	return eventually(ctx, "the machine "+name+" "+what, func(ctx context.Context) (bool, string, error) {
-		m := &capi.Machine{ObjectMeta: day2Meta(name)}
+		m := &clusterv1.Machine{ObjectMeta: day2Meta(name)}
 		if err := s.kube.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
 			return false, "", err
 		}
@@ -157,11 +157,11 @@ func (s *scenario) awaitMachine(ctx context.Context, name, what string, ok func(
 }
 
 func (s *scenario) becomesReady(ctx context.Context, name string) error {
-	return s.awaitMachine(ctx, name, "is Ready", func(p *baremetal.MachineProviderStatus) bool { return p.Ready })
+	return s.awaitMachine(ctx, name, "is Ready", func(p *baremetalv1.MachineProviderStatus) bool { return p.Ready })
 }
 
 func (s *scenario) rebootRequested(ctx context.Context, name, reason string) error {
-	return s.awaitMachine(ctx, name, "requests a reboot", func(p *baremetal.MachineProviderStatus) bool {
+	return s.awaitMachine(ctx, name, "requests a reboot", func(p *baremetalv1.MachineProviderStatus) bool {
 		return p.Reboot != nil && p.Reboot.Required && p.Reboot.Reason == reason
 	})
 }
@@ -191,7 +191,7 @@ func (s *scenario) agentLooks(ctx context.Context, name string) error {
 	at := s.lab.AgentSteps(h.Name)
 	s.looks++
 	// The watch of the object makes the agent look.
-	m := &lcm.LCMMachine{ObjectMeta: day2Meta(name)}
+	m := &lcmv1.LCMMachine{ObjectMeta: day2Meta(name)}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"metalab.dev/look":"%d"}}}`, s.looks)
 	if err := s.kube.Patch(ctx, m, client.RawPatch("application/merge-patch+json", patch)); err != nil {
 		return err
@@ -220,7 +220,7 @@ func (s *scenario) executesNothing(ctx context.Context, name string) error {
 }
 
 func (s *scenario) itemFails(ctx context.Context, item, name string, times, code int, text string) error {
-	return s.awaitLCMMachine(ctx, name, "has the failed item "+item, func(m *lcm.LCMMachine) string {
+	return s.awaitLCMMachine(ctx, name, "has the failed item "+item, func(m *lcmv1.LCMMachine) string {
 		is := m.Status.StateItemStatuses[item]
 		if is.FinishedAt != nil && is.Attempt >= times && is.ExitCode == code && strings.Contains(is.Message, text) {
 			return ""
@@ -277,7 +277,7 @@ func (s *scenario) notBootedAgain(ctx context.Context, name string) error {
 }
 
 func (s *scenario) hasLostItems(ctx context.Context, name string) error {
-	return s.awaitLCMMachine(ctx, name, "has lost its host OS items", func(m *lcm.LCMMachine) string {
+	return s.awaitLCMMachine(ctx, name, "has lost its host OS items", func(m *lcmv1.LCMMachine) string {
 		var left []string
 		for _, it := range m.Spec.StateItems {
 			left = append(left, "item "+it.Name)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/guest/elementalsim"
 	"github.com/metalab-dev/metalab/lab"
@@ -69,7 +69,7 @@ func (s *scenario) endlessToken(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.changeRegistration(ctx, name, func(r *elemental.ElementalRegistration) error {
+	if err := s.changeRegistration(ctx, name, func(r *elementalv1.ElementalRegistration) error {
 		r.Spec.Config.Elemental.Registration.TokenDuration, r.Spec.Config.Elemental.Registration.Token = 0, ""
 		return nil
 	}); err != nil {
@@ -79,7 +79,7 @@ func (s *scenario) endlessToken(ctx context.Context, name string) error {
 }
 
 func (s *scenario) renewAuthority(ctx context.Context, name string) error {
-	if err := s.changeRegistration(ctx, name, func(r *elemental.ElementalRegistration) error {
+	if err := s.changeRegistration(ctx, name, func(r *elementalv1.ElementalRegistration) error {
 		r.Spec.Config.Elemental.Registration.CACert = ""
 		return nil
 	}); err != nil {
@@ -103,8 +103,8 @@ type phaseActs struct {
 
 // units are those of the agent in which it is in a phase; in others it is RunUnit.
 var units = map[string]string{
-	string(elemental.PhaseRegistering): elementalsim.SeedUnit, string(elemental.PhaseFinalizingRegistration): elementalsim.SeedUnit,
-	string(elemental.PhaseInstalling): elementalsim.SeedUnit, string(elemental.PhaseResetting): elementalsim.ResetUnit,
+	string(elementalv1.PhaseRegistering): elementalsim.SeedUnit, string(elementalv1.PhaseFinalizingRegistration): elementalsim.SeedUnit,
+	string(elementalv1.PhaseInstalling): elementalsim.SeedUnit, string(elementalv1.PhaseResetting): elementalsim.ResetUnit,
 }
 
 func (s *scenario) killInPhases(_ context.Context, what, server, phases string) error {
@@ -176,7 +176,7 @@ func (s *scenario) setServerFault(server, what string, begins bool) (phase strin
 
 // actInPhases does something as soon as the ElementalHost of a server is in each of some phases.
 func (s *scenario) actInPhases(server, phases string, act func(phase string) error) error {
-	w, err := s.kube.Watch(context.Background(), &elemental.ElementalHostList{}, client.InNamespace(lab.Namespace)) // until stop
+	w, err := s.kube.Watch(context.Background(), &elementalv1.ElementalHostList{}, client.InNamespace(lab.Namespace)) // until stop
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (s *scenario) actInPhases(server, phases string, act func(phase string) err
 	s.phaseActs = k
 	k.ended.Go(func() {
 		for e := range w.ResultChan() {
-			if h, ok := e.Object.(*elemental.ElementalHost); ok && h.Name == server && k.due(string(h.Status.Phase)) {
+			if h, ok := e.Object.(*elementalv1.ElementalHost); ok && h.Name == server && k.due(string(h.Status.Phase)) {
 				k.did(string(h.Status.Phase), act(string(h.Status.Phase)))
 			}
 		}

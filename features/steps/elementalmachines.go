@@ -16,7 +16,7 @@ import (
 	capi "sigs.k8s.io/cluster-api/api/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/lab"
 )
@@ -49,10 +49,10 @@ func (s *scenario) registerElementalMachines(sc *stepRegistry) {
 	sc.Step(`^the Elemental machine "([^"]*)" has the host "([^"]*)"$`, "waits until both name each other", s.machineHasHost)
 	sc.Step(`^(\d+) Elemental machines have a host each, and (\d+) wait for one$`, "waits until so many ElementalMachines and hosts name each other, one to one, and the others have the reason MissingAvailableHosts", s.machinesHaveHosts)
 	sc.Step(`^the condition (\w+) of the Elemental machine "([^"]*)" is "([^"]*)"$`, "waits until the status of the condition, with reason and severity if it is False, is this", func(ctx context.Context, kind, name, want string) error {
-		return s.awaitElementalCondition(ctx, &elemental.ElementalMachine{ObjectMeta: inDefault(name)}, kind, want)
+		return s.awaitElementalCondition(ctx, &elementalv1.ElementalMachine{ObjectMeta: inDefault(name)}, kind, want)
 	})
 	sc.Step(`^the condition (\w+) of the Elemental host "([^"]*)" is "([^"]*)"$`, "waits until the status of the condition, with reason and severity if it is False, is this", func(ctx context.Context, kind, name, want string) error {
-		return s.awaitElementalCondition(ctx, &elemental.ElementalHost{ObjectMeta: inDefault(name)}, kind, want)
+		return s.awaitElementalCondition(ctx, &elementalv1.ElementalHost{ObjectMeta: inDefault(name)}, kind, want)
 	})
 	sc.Step(`^the agent of "([^"]*)" bootstraps as the node "([^"]*)"$`, "gets the bootstrap data, creates a Node with the taint uninitialized, as a kubelet does, and reports that the host has bootstrapped", s.bootstrapAgent)
 	sc.Step(`^the agent of "([^"]*)" bootstraps without joining$`, "gets the bootstrap data and reports that the host has bootstrapped; there is no Node", func(ctx context.Context, name string) error { return s.reportBootstrapped(ctx, name) })
@@ -62,7 +62,7 @@ func (s *scenario) registerElementalMachines(sc *stepRegistry) {
 		if kind == "Machine" {
 			return s.kube.Delete(ctx, &capi.Machine{ObjectMeta: inDefault(name)})
 		}
-		return s.kube.Delete(ctx, &elemental.ElementalHost{ObjectMeta: inDefault(name)})
+		return s.kube.Delete(ctx, &elementalv1.ElementalHost{ObjectMeta: inDefault(name)})
 	})
 	sc.Step(`^the operator removes the host "([^"]*)" and its finalizer$`, "deletes the ElementalHost without a reset, as for a server that is broken", s.forceHost)
 	sc.Step(`^the agent of "([^"]*)" learns that it needs a reset$`, "waits until the answer to a PATCH has needsReset", s.needsReset)
@@ -73,7 +73,7 @@ func (s *scenario) registerElementalMachines(sc *stepRegistry) {
 		if err := s.letControllersAct(ctx); err != nil {
 			return err
 		}
-		return s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, new(elemental.ElementalHost))
+		return s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, new(elementalv1.ElementalHost))
 	})
 }
 
@@ -82,9 +82,9 @@ func inDefault(name string) metav1.ObjectMeta {
 }
 
 // registration returns the scenario's registration once it is complete.
-func (s *scenario) registration(ctx context.Context, ok func(elemental.Registration) bool) (of elemental.Registration, err error) {
+func (s *scenario) registration(ctx context.Context, ok func(elementalv1.Registration) bool) (of elementalv1.Registration, err error) {
 	err = eventually(ctx, "the registration is complete", func(ctx context.Context) (bool, string, error) {
-		g := &elemental.ElementalRegistration{ObjectMeta: inDefault(registrationName)}
+		g := &elementalv1.ElementalRegistration{ObjectMeta: inDefault(registrationName)}
 		err := s.kube.Get(ctx, client.ObjectKeyFromObject(g), g)
 		of = g.Spec.Config.Elemental.Registration
 		return of.URI != "" && of.Token != "" && len(g.Status.Conditions) > 0 && ok(of), fmt.Sprintf("uri %s, %d conditions", of.URI, len(g.Status.Conditions)), err
@@ -93,13 +93,13 @@ func (s *scenario) registration(ctx context.Context, ok func(elemental.Registrat
 }
 
 func (s *scenario) createRegistration(ctx context.Context, lifetime time.Duration) error {
-	g := &elemental.ElementalRegistration{ObjectMeta: inDefault(registrationName)}
+	g := &elementalv1.ElementalRegistration{ObjectMeta: inDefault(registrationName)}
 	g.Spec.HostLabels = map[string]string{"rack": "a"}
 	g.Spec.Config.Elemental.Registration.TokenDuration = lifetime
 	if err := s.create(ctx, g); err != nil {
 		return err
 	}
-	_, err := s.registration(ctx, func(elemental.Registration) bool { return true })
+	_, err := s.registration(ctx, func(elementalv1.Registration) bool { return true })
 	return err
 }
 
@@ -108,7 +108,7 @@ func (s *scenario) agentOf(ctx context.Context, name string) (*registrant, error
 	if g := s.registrants[name]; g != nil {
 		return g, nil
 	}
-	of, err := s.registration(ctx, func(elemental.Registration) bool { return true })
+	of, err := s.registration(ctx, func(elementalv1.Registration) bool { return true })
 	if err != nil {
 		return nil, err
 	}
@@ -160,32 +160,32 @@ func (s *scenario) registrationGets(ctx context.Context, name string, status int
 }
 
 func (s *scenario) replaceKey(ctx context.Context) error {
-	old, err := s.registration(ctx, func(elemental.Registration) bool { return true })
+	old, err := s.registration(ctx, func(elementalv1.Registration) bool { return true })
 	if err != nil {
 		return err
 	}
-	g := &elemental.ElementalRegistration{ObjectMeta: inDefault(registrationName)}
+	g := &elementalv1.ElementalRegistration{ObjectMeta: inDefault(registrationName)}
 	if err := s.merge(ctx, g, `{"spec":{"privateKeyRef":null,"config":{"elemental":{"registration":{"token":""}}}}}`); err != nil {
 		return err
 	}
-	_, err = s.registration(ctx, func(of elemental.Registration) bool { return of.Token != old.Token })
+	_, err = s.registration(ctx, func(of elementalv1.Registration) bool { return of.Token != old.Token })
 	return err
 }
 
 func (s *scenario) createElementalCluster(ctx context.Context, name, machines string) error {
 	c := &capi.Cluster{ObjectMeta: inDefault(name)}
 	infra := func(kind, name string) corev1.ObjectReference {
-		return corev1.ObjectReference{APIVersion: elemental.GroupVersion.String(), Kind: kind, Namespace: lab.Namespace, Name: name}
+		return corev1.ObjectReference{APIVersion: elementalv1.GroupVersion.String(), Kind: kind, Namespace: lab.Namespace, Name: name}
 	}
 	ref := infra("ElementalCluster", name)
 	c.Spec.InfrastructureRef = &ref
-	e := &elemental.ElementalCluster{ObjectMeta: inDefault(name), Spec: elemental.ElementalClusterSpec{ControlPlaneEndpoint: capi.APIEndpoint{Host: "192.0.2.1", Port: 6443}}}
+	e := &elementalv1.ElementalCluster{ObjectMeta: inDefault(name), Spec: elementalv1.ElementalClusterSpec{ControlPlaneEndpoint: capi.APIEndpoint{Host: "192.0.2.1", Port: 6443}}}
 	if err := errors.Join(s.create(ctx, c), s.create(ctx, e)); err != nil {
 		return err
 	}
 	for _, m := range fields(machines) {
 		of := &capi.Machine{ObjectMeta: inDefault(m), Spec: capi.MachineSpec{ClusterName: name, InfrastructureRef: infra("ElementalMachine", m)}}
-		if err := errors.Join(s.create(ctx, &elemental.ElementalMachine{ObjectMeta: inDefault(m)}), s.create(ctx, of)); err != nil {
+		if err := errors.Join(s.create(ctx, &elementalv1.ElementalMachine{ObjectMeta: inDefault(m)}), s.create(ctx, of)); err != nil {
 			return err
 		}
 	}
@@ -194,9 +194,9 @@ func (s *scenario) createElementalCluster(ctx context.Context, name, machines st
 
 // links returns the hosts of machines that are linked both ways, by the machine, and an error
 // where a host or a machine is in two links.
-func (s *scenario) links(ctx context.Context) (map[string]string, []elemental.ElementalMachine, error) {
-	var machines elemental.ElementalMachineList
-	var hosts elemental.ElementalHostList
+func (s *scenario) links(ctx context.Context) (map[string]string, []elementalv1.ElementalMachine, error) {
+	var machines elementalv1.ElementalMachineList
+	var hosts elementalv1.ElementalHostList
 	if err := errors.Join(s.kube.List(ctx, &machines, client.InNamespace(lab.Namespace)), s.kube.List(ctx, &hosts, client.InNamespace(lab.Namespace))); err != nil {
 		return nil, nil, err
 	}
@@ -295,14 +295,14 @@ func (s *scenario) nodeIsProvided(ctx context.Context, name, id string) error {
 
 func (s *scenario) elementalMachineReady(ctx context.Context, name string) error {
 	return eventually(ctx, name+" is ready", func(ctx context.Context) (bool, string, error) {
-		m, of := &elemental.ElementalMachine{ObjectMeta: inDefault(name)}, &capi.Machine{ObjectMeta: inDefault(name)}
+		m, of := &elementalv1.ElementalMachine{ObjectMeta: inDefault(name)}, &capi.Machine{ObjectMeta: inDefault(name)}
 		err := errors.Join(s.kube.Get(ctx, client.ObjectKeyFromObject(m), m), s.kube.Get(ctx, client.ObjectKeyFromObject(of), of))
 		return m.Status.Ready && of.Status.NodeRef != nil, fmt.Sprintf("%+v, node %v", m.Status, of.Status.NodeRef), err
 	})
 }
 
 func (s *scenario) forceHost(ctx context.Context, name string) error {
-	h := &elemental.ElementalHost{ObjectMeta: inDefault(name)}
+	h := &elementalv1.ElementalHost{ObjectMeta: inDefault(name)}
 	return eventually(ctx, name+" is removed", func(ctx context.Context) (bool, string, error) {
 		if err := s.kube.Delete(ctx, h); apierrors.IsNotFound(err) {
 			return true, "", nil
@@ -320,7 +320,7 @@ func (s *scenario) needsReset(ctx context.Context, name string) error {
 		return err
 	}
 	return eventually(ctx, name+" needs a reset", func(ctx context.Context) (bool, string, error) {
-		got, err := g.do(ctx, http.MethodPatch, "/hosts/"+name, map[string]any{"phase": elemental.PhaseRunning})
+		got, err := g.do(ctx, http.MethodPatch, "/hosts/"+name, map[string]any{"phase": elementalv1.PhaseRunning})
 		return strings.Contains(got.body, `"needsReset":true`), got.String(), err
 	})
 }
@@ -330,7 +330,7 @@ func (s *scenario) resetAgent(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := g.report(ctx, map[string]any{"phase": elemental.PhaseResetting}); err != nil {
+	if err := g.report(ctx, map[string]any{"phase": elementalv1.PhaseResetting}); err != nil {
 		return err
 	}
 	if _, err := g.expect(ctx, http.StatusAccepted, http.MethodDelete, "/hosts/"+name, nil); err != nil {
@@ -342,7 +342,7 @@ func (s *scenario) resetAgent(ctx context.Context, name string) error {
 }
 
 func (s *scenario) elementalGoes(ctx context.Context, kind, name string) error {
-	o := map[string]client.Object{"Machine": &capi.Machine{}, "Elemental machine": &elemental.ElementalMachine{}, "host": &elemental.ElementalHost{}}[kind]
+	o := map[string]client.Object{"Machine": &capi.Machine{}, "Elemental machine": &elementalv1.ElementalMachine{}, "host": &elementalv1.ElementalHost{}}[kind]
 	return eventually(ctx, kind+" "+name+" is gone", func(ctx context.Context) (bool, string, error) {
 		err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, o)
 		return apierrors.IsNotFound(err), fmt.Sprintf("%v %v", o.GetFinalizers(), err), client.IgnoreNotFound(err)
@@ -351,9 +351,9 @@ func (s *scenario) elementalGoes(ctx context.Context, kind, name string) error {
 
 func (s *scenario) killAtChoice(ctx context.Context) error {
 	err := eventually(ctx, "a machine has a hostRef", func(ctx context.Context) (bool, string, error) {
-		var list elemental.ElementalMachineList
+		var list elementalv1.ElementalMachineList
 		err := s.kube.List(ctx, &list, client.InNamespace(lab.Namespace))
-		return slices.ContainsFunc(list.Items, func(m elemental.ElementalMachine) bool { return m.Spec.HostRef != nil }), "", err
+		return slices.ContainsFunc(list.Items, func(m elementalv1.ElementalMachine) bool { return m.Spec.HostRef != nil }), "", err
 	})
 	s.lab.KillControllers()
 	return err
@@ -361,7 +361,7 @@ func (s *scenario) killAtChoice(ctx context.Context) error {
 
 // deleteElemental deletes the objects of a scenario. Their servers reset nothing.
 func (b *testLab) deleteElemental(ctx context.Context) error {
-	lists := []client.ObjectList{&capi.MachineList{}, &capi.ClusterList{}, &elemental.ElementalMachineList{}, &elemental.ElementalClusterList{}, &elemental.ElementalHostList{}, &elemental.ElementalRegistrationList{}}
+	lists := []client.ObjectList{&capi.MachineList{}, &capi.ClusterList{}, &elementalv1.ElementalMachineList{}, &elementalv1.ElementalClusterList{}, &elementalv1.ElementalHostList{}, &elementalv1.ElementalRegistrationList{}}
 	err := wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		left := 0
 		for _, list := range lists {
@@ -395,19 +395,19 @@ func elementalObjects(list client.ObjectList) (out []client.Object) {
 		for i := range list.Items {
 			out = append(out, &list.Items[i])
 		}
-	case *elemental.ElementalMachineList:
+	case *elementalv1.ElementalMachineList:
 		for i := range list.Items {
 			out = append(out, &list.Items[i])
 		}
-	case *elemental.ElementalClusterList:
+	case *elementalv1.ElementalClusterList:
 		for i := range list.Items {
 			out = append(out, &list.Items[i])
 		}
-	case *elemental.ElementalHostList:
+	case *elementalv1.ElementalHostList:
 		for i := range list.Items {
 			out = append(out, &list.Items[i])
 		}
-	case *elemental.ElementalRegistrationList:
+	case *elementalv1.ElementalRegistrationList:
 		for i := range list.Items {
 			out = append(out, &list.Items[i])
 		}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
@@ -26,9 +26,9 @@ func (s *scenario) registerElementalNetboot(sc *stepRegistry) {
 		if err := s.nameForNetworkBoot(ctx, name, []string{server}); err != nil {
 			return err
 		}
-		return s.networkBootBecomes(ctx, name, func(r *elemental.ElementalRegistration) bool {
-			c := condition.Get(r, elemental.NetworkBootReady)
-			return c != nil && c.Reason == elemental.NetworkBootRefusedReason
+		return s.networkBootBecomes(ctx, name, func(r *elementalv1.ElementalRegistration) bool {
+			c := condition.Get(r, elementalv1.NetworkBootReady)
+			return c != nil && c.Reason == elementalv1.NetworkBootRefusedReason
 		})
 	})
 	sc.Step(`^the registration "([^"]*)" is offered to (\d+) NICs?$`, "waits until the condition NetworkBootReady says so", s.isOffered)
@@ -45,19 +45,19 @@ func (s *scenario) nameForNetworkBoot(ctx context.Context, name string, servers 
 		}
 		macs = append(macs, d.BootMACAddress)
 	}
-	return s.changeRegistration(ctx, name, func(r *elemental.ElementalRegistration) error {
-		r.Annotations = map[string]string{elemental.NetworkBootAnnotation: strings.Join(macs, ",")}
+	return s.changeRegistration(ctx, name, func(r *elementalv1.ElementalRegistration) error {
+		r.Annotations = map[string]string{elementalv1.NetworkBootAnnotation: strings.Join(macs, ",")}
 		return nil
 	})
 }
 
 func (s *scenario) isOffered(ctx context.Context, name string, nics int) error {
-	return s.networkBootBecomes(ctx, name, func(r *elemental.ElementalRegistration) bool {
-		return condition.IsTrue(r, elemental.NetworkBootReady) && condition.Get(r, elemental.NetworkBootReady).Message == elemental.NetworkBootMessage(nics)
+	return s.networkBootBecomes(ctx, name, func(r *elementalv1.ElementalRegistration) bool {
+		return condition.IsTrue(r, elementalv1.NetworkBootReady) && condition.Get(r, elementalv1.NetworkBootReady).Message == elementalv1.NetworkBootMessage(nics)
 	})
 }
 
-func (s *scenario) networkBootBecomes(ctx context.Context, name string, ok func(*elemental.ElementalRegistration) bool) error {
+func (s *scenario) networkBootBecomes(ctx context.Context, name string, ok func(*elementalv1.ElementalRegistration) bool) error {
 	return eventually(ctx, "the condition NetworkBootReady is so", func(ctx context.Context) (bool, string, error) {
 		r, err := s.readRegistration(ctx, name)
 		return err == nil && ok(r), fmt.Sprint(r.Status.Conditions), err

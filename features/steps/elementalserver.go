@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
@@ -37,10 +37,10 @@ func (s *scenario) registerElementalServers(sc *stepRegistry) {
 	sc.Step(`^the servers boot the seed of "([^"]*)"$`, "makes the medium of a registration, inserts it into all servers, which are off, makes their boot order the disk and then the medium, and switches them on", s.bootSeed)
 	sc.Step(`^the server "([^"]*)" is installed by its registration$`, "waits until its ElementalHost has the label installed, and it runs the system on its disk", s.isInstalledHost)
 	sc.Step(`^the ElementalHost of the server "([^"]*)" has the phase "([^"]*)"$`, "waits until the host has this phase", func(ctx context.Context, server, phase string) error {
-		return s.hostBecomes(ctx, server, func(h *elemental.ElementalHost) bool { return string(h.Status.Phase) == phase })
+		return s.hostBecomes(ctx, server, func(h *elementalv1.ElementalHost) bool { return string(h.Status.Phase) == phase })
 	})
 	sc.Step(`^the ElementalHost of the server "([^"]*)" has the condition "([^"]*)" (True|False)(?: by "([^"]*)")?$`, "waits until a condition of the host has this status, and this reason", func(ctx context.Context, server, kind, status, reason string) error {
-		return s.hostBecomes(ctx, server, func(h *elemental.ElementalHost) bool {
+		return s.hostBecomes(ctx, server, func(h *elementalv1.ElementalHost) bool {
 			for _, c := range h.Status.Conditions {
 				if string(c.Type) == kind {
 					return string(c.Status) == status && c.Reason == reason
@@ -60,8 +60,8 @@ func (s *scenario) registerElementalServers(sc *stepRegistry) {
 	sc.Step(`^the ElementalMachine "([^"]*)" is ready, and its Node has its provider ID$`, "waits until the machine is ready on a host, and a Node of the host's name has the provider ID", s.elementalMachineIsReady)
 	sc.Step(`^the operator updates "([^"]*)" in place to the image "([^"]*)"$`, "sets osVersionManagement.osVersion.imageUri of an ElementalMachine to a file of the image server and, once the host has it, the label of the host to pending", s.updateInPlace)
 	sc.Step(`^the update in place of "([^"]*)" is done$`, "waits until the host has the label done, and the condition OSVersionReady True", func(ctx context.Context, name string) error {
-		return s.hostOfMachineBecomes(ctx, name, func(h *elemental.ElementalHost) bool {
-			return h.Labels[elemental.InPlaceUpdateLabel] == elemental.InPlaceUpdateDone && isTrue(h.Status.Conditions, elemental.OSVersionReady)
+		return s.hostOfMachineBecomes(ctx, name, func(h *elementalv1.ElementalHost) bool {
+			return h.Labels[elementalv1.InPlaceUpdateLabel] == elementalv1.InPlaceUpdateDone && isTrue(h.Status.Conditions, elementalv1.OSVersionReady)
 		})
 	})
 	sc.Step(`^the file "([^"]*)" on the host of "([^"]*)" contains "([^"]*)"$`, "waits until a file of the running system of an ElementalMachine's server contains a text", func(ctx context.Context, path, name, text string) error {
@@ -105,13 +105,13 @@ func isTrue(all capi.Conditions, kind capi.ConditionType) bool {
 	return false
 }
 
-func (s *scenario) readRegistration(ctx context.Context, name string) (*elemental.ElementalRegistration, error) {
-	r := &elemental.ElementalRegistration{}
+func (s *scenario) readRegistration(ctx context.Context, name string) (*elementalv1.ElementalRegistration, error) {
+	r := &elementalv1.ElementalRegistration{}
 	return r, s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, r)
 }
 
 func (s *scenario) offerRegistration(ctx context.Context, name string, text *godog.DocString) error {
-	r := &elemental.ElementalRegistration{}
+	r := &elementalv1.ElementalRegistration{}
 	r.Namespace, r.Name = lab.Namespace, name
 	if err := yaml.UnmarshalStrict([]byte(text.Content), &r.Spec.Config); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (s *scenario) hasToken(ctx context.Context, name, than string) error {
 	})
 }
 
-func (s *scenario) changeRegistration(ctx context.Context, name string, edit func(*elemental.ElementalRegistration) error) error {
+func (s *scenario) changeRegistration(ctx context.Context, name string, edit func(*elementalv1.ElementalRegistration) error) error {
 	r, err := s.readRegistration(ctx, name)
 	if err != nil {
 		return err
@@ -144,9 +144,9 @@ func (s *scenario) changeRegistration(ctx context.Context, name string, edit fun
 }
 
 func (s *scenario) replaceRegistration(ctx context.Context, name string, text *godog.DocString) error {
-	return s.changeRegistration(ctx, name, func(r *elemental.ElementalRegistration) error {
+	return s.changeRegistration(ctx, name, func(r *elementalv1.ElementalRegistration) error {
 		keep := r.Spec.Config.Elemental.Registration
-		r.Spec.Config = elemental.Config{}
+		r.Spec.Config = elementalv1.Config{}
 		if err := yaml.UnmarshalStrict([]byte(text.Content), &r.Spec.Config); err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func (s *scenario) rekeyRegistration(ctx context.Context, name string) error {
 		return err
 	}
 	old := r.Spec.Config.Elemental.Registration.Token
-	if err := s.changeRegistration(ctx, name, func(r *elemental.ElementalRegistration) error {
+	if err := s.changeRegistration(ctx, name, func(r *elementalv1.ElementalRegistration) error {
 		r.Spec.PrivateKeyRef, r.Spec.Config.Elemental.Registration.Token = nil, ""
 		return nil
 	}); err != nil {
@@ -228,8 +228,8 @@ func (s *scenario) cutPower(ctx context.Context, server string) error {
 }
 
 // elementalHost returns a host; nil when there is none.
-func (s *scenario) elementalHost(ctx context.Context, name string) (*elemental.ElementalHost, error) {
-	h := &elemental.ElementalHost{}
+func (s *scenario) elementalHost(ctx context.Context, name string) (*elementalv1.ElementalHost, error) {
+	h := &elementalv1.ElementalHost{}
 	err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, h)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
@@ -240,7 +240,7 @@ func (s *scenario) elementalHost(ctx context.Context, name string) (*elemental.E
 	return h, nil
 }
 
-func (s *scenario) hostBecomes(ctx context.Context, name string, ok func(*elemental.ElementalHost) bool) error {
+func (s *scenario) hostBecomes(ctx context.Context, name string, ok func(*elementalv1.ElementalHost) bool) error {
 	return eventually(ctx, "the ElementalHost "+name+" is so", func(ctx context.Context) (bool, string, error) {
 		h, err := s.elementalHost(ctx, name)
 		if err != nil || h == nil {
@@ -251,7 +251,9 @@ func (s *scenario) hostBecomes(ctx context.Context, name string, ok func(*elemen
 }
 
 func (s *scenario) isInstalledHost(ctx context.Context, server string) error {
-	if err := s.hostBecomes(ctx, server, func(h *elemental.ElementalHost) bool { return h.Labels[elemental.InstalledLabel] == elemental.True }); err != nil {
+	if err := s.hostBecomes(ctx, server, func(h *elementalv1.ElementalHost) bool {
+		return h.Labels[elementalv1.InstalledLabel] == elementalv1.True
+	}); err != nil {
 		return err
 	}
 	return s.runsFromDisk(ctx, server)
@@ -268,7 +270,7 @@ func (s *scenario) runsFromDisk(ctx context.Context, server string) error {
 // serverOfElementalMachine waits until a machine has a host, and returns its name.
 func (s *scenario) serverOfElementalMachine(ctx context.Context, name string) (server string, err error) {
 	err = eventually(ctx, "the ElementalMachine "+name+" has a host", func(ctx context.Context) (bool, string, error) {
-		m := &elemental.ElementalMachine{}
+		m := &elementalv1.ElementalMachine{}
 		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, m); err != nil {
 			return false, err.Error(), client.IgnoreNotFound(err)
 		}
@@ -280,7 +282,7 @@ func (s *scenario) serverOfElementalMachine(ctx context.Context, name string) (s
 	return server, err
 }
 
-func (s *scenario) hostOfMachineBecomes(ctx context.Context, name string, ok func(*elemental.ElementalHost) bool) error {
+func (s *scenario) hostOfMachineBecomes(ctx context.Context, name string, ok func(*elementalv1.ElementalHost) bool) error {
 	server, err := s.serverOfElementalMachine(ctx, name)
 	if err != nil {
 		return err
@@ -294,7 +296,7 @@ func (s *scenario) elementalMachineIsReady(ctx context.Context, name string) err
 		return err
 	}
 	return eventually(ctx, "the ElementalMachine "+name+" is ready", func(ctx context.Context) (bool, string, error) {
-		m, n := &elemental.ElementalMachine{}, &corev1.Node{}
+		m, n := &elementalv1.ElementalMachine{}, &corev1.Node{}
 		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, m); err != nil {
 			return false, "", err
 		}
@@ -313,7 +315,7 @@ func (s *scenario) updateInPlace(ctx context.Context, name, file string) error {
 	if err != nil {
 		return err
 	}
-	m := &elemental.ElementalMachine{}
+	m := &elementalv1.ElementalMachine{}
 	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, m); err != nil {
 		return err
 	}
@@ -323,7 +325,7 @@ func (s *scenario) updateInPlace(ctx context.Context, name, file string) error {
 		return err
 	}
 	// Before, the agent would reconcile the version that the host has, and report that it is done.
-	if err := s.hostBecomes(ctx, server, func(h *elemental.ElementalHost) bool {
+	if err := s.hostBecomes(ctx, server, func(h *elementalv1.ElementalHost) bool {
 		return strings.Contains(string(h.Spec.OSVersionManagement["osVersion"].Raw), image)
 	}); err != nil {
 		return err
@@ -333,7 +335,7 @@ func (s *scenario) updateInPlace(ctx context.Context, name, file string) error {
 		return fmt.Errorf("host %s: %w", server, err)
 	}
 	before := h.DeepCopy()
-	h.Labels[elemental.InPlaceUpdateLabel] = elemental.InPlaceUpdatePending
+	h.Labels[elementalv1.InPlaceUpdateLabel] = elementalv1.InPlaceUpdatePending
 	return s.kube.Patch(ctx, h, client.MergeFrom(before))
 }
 
@@ -363,8 +365,8 @@ func (s *scenario) deleteElementalMachine(ctx context.Context, name string) erro
 }
 
 // isAnotherHost reports whether a host is installed, and not the one that was reset.
-func (s *scenario) isAnotherHost(h *elemental.ElementalHost) bool {
-	return h.UID != s.resetHost.UID && h.Spec.PubKey != s.resetHost.Spec.PubKey && h.Labels[elemental.InstalledLabel] == elemental.True
+func (s *scenario) isAnotherHost(h *elementalv1.ElementalHost) bool {
+	return h.UID != s.resetHost.UID && h.Spec.PubKey != s.resetHost.Spec.PubKey && h.Labels[elementalv1.InstalledLabel] == elementalv1.True
 }
 
 func (s *scenario) registersAgain(ctx context.Context) error {
@@ -407,7 +409,7 @@ func (s *scenario) nobodyRegisters(ctx context.Context, _ string) error {
 			return err
 		}
 	}
-	var hosts elemental.ElementalHostList
+	var hosts elementalv1.ElementalHostList
 	if err := s.kube.List(ctx, &hosts); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 )
 
 // registrant speaks to the Elemental API as the agent of a server does, without a server.
@@ -30,7 +30,7 @@ type registrant struct {
 }
 
 // newRegistrant returns an agent that has the configuration of a registration.
-func newRegistrant(name string, of elemental.Registration) (*registrant, error) {
+func newRegistrant(name string, of elementalv1.Registration) (*registrant, error) {
 	public, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, err
@@ -124,9 +124,9 @@ func (g *registrant) register(ctx context.Context) error {
 	installed := conditionReport("InstallationReady", "True", "", "Info")
 	installed["installed"] = true
 	for _, body := range []map[string]any{
-		{"phase": elemental.PhaseRegistering}, {"phase": elemental.PhaseFinalizingRegistration},
+		{"phase": elementalv1.PhaseRegistering}, {"phase": elementalv1.PhaseFinalizingRegistration},
 		conditionReport("RegistrationReady", "True", "", "Info"), conditionReport("InstallationReady", "False", "WaitingForInstallation", "Info"),
-		{"phase": elemental.PhaseInstalling}, installed,
+		{"phase": elementalv1.PhaseInstalling}, installed,
 	} {
 		if err := g.report(ctx, body); err != nil {
 			return err

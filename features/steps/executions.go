@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/lab"
 )
 
@@ -27,21 +27,21 @@ type executions struct {
 // executed lists the items that the agent of one machine has executed.
 type executed struct {
 	version uint64 // resourceVersion of the latest LCMMachine
-	latest  lcm.LCMMachine
+	latest  lcmv1.LCMMachine
 	begun   []string
 	checked int // how many of them a step has checked
 }
 
 // watchExecutions begins to watch. No LCMMachine exists yet.
 func watchExecutions(kube client.WithWatch) (*executions, error) {
-	w, err := kube.Watch(context.Background(), &lcm.LCMMachineList{}, client.InNamespace(lab.Namespace)) // until stop
+	w, err := kube.Watch(context.Background(), &lcmv1.LCMMachineList{}, client.InNamespace(lab.Namespace)) // until stop
 	if err != nil {
 		return nil, err
 	}
 	e := &executions{watch: w, machines: map[string]*executed{}}
 	e.ended.Go(func() {
 		for ev := range w.ResultChan() {
-			if m, ok := ev.Object.(*lcm.LCMMachine); ok {
+			if m, ok := ev.Object.(*lcmv1.LCMMachine); ok {
 				e.saw(m)
 			}
 		}
@@ -62,7 +62,7 @@ func (e *executions) of(name string) *executed {
 }
 
 // saw adds the items whose execution has begun in a version of an LCMMachine.
-func (e *executions) saw(m *lcm.LCMMachine) {
+func (e *executions) saw(m *lcmv1.LCMMachine) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x := e.of(m.Name)
@@ -83,7 +83,7 @@ func (e *executions) saw(m *lcm.LCMMachine) {
 
 // since returns the items that were begun since the last confirm, and the status of the
 // last of them. An item that is tried again counts once.
-func (e *executions) since(name string) (begun []string, last lcm.StateItemStatus) {
+func (e *executions) since(name string) (begun []string, last lcmv1.StateItemStatus) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x := e.of(name)
@@ -108,7 +108,7 @@ func (e *executions) confirm(name string, failed bool) {
 
 // catchUp waits until the watch has brought the LCMMachine as it is stored.
 func (e *executions) catchUp(ctx context.Context, kube client.Client, name string) error {
-	m := &lcm.LCMMachine{ObjectMeta: day2Meta(name)}
+	m := &lcmv1.LCMMachine{ObjectMeta: day2Meta(name)}
 	if err := kube.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/lab"
 )
@@ -35,7 +35,7 @@ func (s *scenario) registerFamilies(sc *stepRegistry) {
 	})
 	sc.Step(`^the item "([^"]*)" of "([^"]*)" fails: "([^"]*)"$`, "waits until the agent has reported this text in the message of an item that has failed", func(ctx context.Context, item, machine, text string) error {
 		return eventually(ctx, "the item "+item+" fails", func(ctx context.Context) (bool, string, error) {
-			var m api.LCMMachine
+			var m lcmv1.LCMMachine
 			if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: machine}, &m); err != nil {
 				return false, "", err
 			}

@@ -7,10 +7,10 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
@@ -21,26 +21,26 @@ const keyName = "operator"
 // their hosts.
 func (s *scenario) registerGates(sc *stepRegistry) {
 	sc.Step(`^the operator adds the machine "([^"]*)" with manual gates to the cluster$`, "creates the BareMetalHost of the next server, and a Machine whose day1Provisioning and day1Deployment are manual", func(ctx context.Context, name string) error {
-		return s.addMachineWith(ctx, name, func(m *capi.Machine) {
+		return s.addMachineWith(ctx, name, func(m *clusterv1.Machine) {
 			v := &m.Spec.ProviderSpec.Value
-			v.Day1Provisioning, v.Day1Deployment = baremetal.GateManual, baremetal.GateManual
+			v.Day1Provisioning, v.Day1Deployment = baremetalv1.GateManual, baremetalv1.GateManual
 		})
 	})
 	sc.Step(`^the machine "([^"]*)" stops at "([^"]*)"$`, "waits for this status of the Machine", func(ctx context.Context, name, status string) error {
-		return s.awaitMachine(ctx, name, "is "+status, func(p *baremetal.MachineProviderStatus) bool { return p.Status == status })
+		return s.awaitMachine(ctx, name, "is "+status, func(p *baremetalv1.MachineProviderStatus) bool { return p.Status == status })
 	})
 	sc.NegativeStep(`^the machine "([^"]*)" stays at "([^"]*)"$`, "asserts, once each controller has reconciled every object, that the Machine has this status", s.staysAt)
 	sc.Step(`^the operator opens the gate (day1Provisioning|day1Deployment) of "([^"]*)"$`, "sets the gate to auto", func(ctx context.Context, gate, name string) error {
-		return s.merge(ctx, &capi.Machine{ObjectMeta: day2Meta(name)}, `{"spec":{"providerSpec":{"value":{%q:"auto"}}}}`, gate)
+		return s.merge(ctx, &clusterv1.Machine{ObjectMeta: day2Meta(name)}, `{"spec":{"providerSpec":{"value":{%q:"auto"}}}}`, gate)
 	})
 	sc.Step(`^the operator gives the cluster the key "([^"]*)"$`, "creates a PublicKey, and names it in publicKeys of the Cluster", func(ctx context.Context, key string) error {
-		if err := s.create(ctx, &kaas.PublicKey{ObjectMeta: day2Meta(keyName), Spec: kaas.PublicKeySpec{PublicKey: key}}); err != nil {
+		if err := s.create(ctx, &kaasv1.PublicKey{ObjectMeta: day2Meta(keyName), Spec: kaasv1.PublicKeySpec{PublicKey: key}}); err != nil {
 			return err
 		}
-		return s.changeCluster(ctx, func(v *baremetal.ClusterProviderSpec) { v.PublicKeys = []baremetal.KeyName{{Name: keyName}} })
+		return s.changeCluster(ctx, func(v *baremetalv1.ClusterProviderSpec) { v.PublicKeys = []baremetalv1.KeyName{{Name: keyName}} })
 	})
 	sc.Step(`^the operator changes the key of the cluster to "([^"]*)"$`, "changes spec.publicKey of its PublicKey", func(ctx context.Context, key string) error {
-		return s.merge(ctx, &kaas.PublicKey{ObjectMeta: day2Meta(keyName)}, `{"spec":{"publicKey":%q}}`, key)
+		return s.merge(ctx, &kaasv1.PublicKey{ObjectMeta: day2Meta(keyName)}, `{"spec":{"publicKey":%q}}`, key)
 	})
 	sc.Step(`^the keys of the superuser of "([^"]*)" are "([^"]*)"$`, "waits until authorized_keys of root has this line alone", s.keysAre)
 	sc.Step(`^the operator halts the agent of "([^"]*)"$`, "sets haltAgent of the LCMMachine", func(ctx context.Context, name string) error { return s.halt(ctx, name, true) })
@@ -59,7 +59,7 @@ func (s *scenario) staysAt(ctx context.Context, name, status string) error {
 	if err := s.letDay2ControllersAct(ctx); err != nil {
 		return err
 	}
-	m := &capi.Machine{ObjectMeta: day2Meta(name)}
+	m := &clusterv1.Machine{ObjectMeta: day2Meta(name)}
 	err := s.kube.Get(ctx, client.ObjectKeyFromObject(m), m)
 	if p := m.Status.ProviderStatus; err == nil && (p == nil || p.Status != status) {
 		err = fmt.Errorf("it is %+v", p)
@@ -82,15 +82,15 @@ func (s *scenario) keysAre(ctx context.Context, name, want string) error {
 }
 
 func (s *scenario) halt(ctx context.Context, name string, on bool) error {
-	return s.merge(ctx, &lcm.LCMMachine{ObjectMeta: day2Meta(name)}, `{"spec":{"haltAgent":%t}}`, on)
+	return s.merge(ctx, &lcmv1.LCMMachine{ObjectMeta: day2Meta(name)}, `{"spec":{"haltAgent":%t}}`, on)
 }
 
 func (s *scenario) overwriteScript(ctx context.Context, of, name string) error {
 	const script = "date > /etc/overwritten"
-	if err := s.merge(ctx, &lcm.LCMMachine{ObjectMeta: day2Meta(name)}, `{"spec":{"stateItemsOverwrites":{%q:{%q:%q}}}}`, of, item.ParamScript, script); err != nil {
+	if err := s.merge(ctx, &lcmv1.LCMMachine{ObjectMeta: day2Meta(name)}, `{"spec":{"stateItemsOverwrites":{%q:{%q:%q}}}}`, of, item.ParamScript, script); err != nil {
 		return err
 	}
-	return s.awaitLCMMachine(ctx, name, "has the overwritten item", func(m *lcm.LCMMachine) string {
+	return s.awaitLCMMachine(ctx, name, "has the overwritten item", func(m *lcmv1.LCMMachine) string {
 		for _, it := range m.Spec.StateItems {
 			if it.Name == of && it.Params[item.ParamScript] == script {
 				return ""
@@ -105,13 +105,13 @@ func (s *scenario) reportsHost(ctx context.Context, name string, broken bool) er
 	if err != nil {
 		return err
 	}
-	return s.awaitMachine(ctx, name, "reports its host", func(p *baremetal.MachineProviderStatus) bool {
+	return s.awaitMachine(ctx, name, "reports its host", func(p *baremetalv1.MachineProviderStatus) bool {
 		host, err := s.readNamed(ctx, h.Name)
 		if err != nil || (host.Status.ErrorMessage != "") != broken {
 			return false
 		}
 		for _, c := range p.Conditions {
-			if c.Type == baremetal.ConditionProviderInstance {
+			if c.Type == baremetalv1.ConditionProviderInstance {
 				return c.Ready != broken && strings.Contains(c.Message, host.Status.ErrorMessage)
 			}
 		}

@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	hostprofile "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	hostprofilev1 "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/lab"
 )
@@ -62,25 +62,25 @@ func (s *scenario) registerHostOS(sc *stepRegistry) {
 		return s.hocIs(ctx, name, false, text)
 	})
 	sc.Step(`^the host OS configuration "([^"]*)" has a deprecated module$`, "waits until containsDeprecatedModules is true and a config has moduleDeprecatedBy", func(ctx context.Context, name string) error {
-		return s.awaitHOC(ctx, name, "has a deprecated module", func(o *kaas.HostOSConfiguration) bool {
-			return o.Status.ContainsDeprecatedModules && slices.ContainsFunc(o.Status.Configs, func(c kaas.ConfigStatus) bool { return len(c.ModuleDeprecatedBy) > 0 })
+		return s.awaitHOC(ctx, name, "has a deprecated module", func(o *kaasv1.HostOSConfiguration) bool {
+			return o.Status.ContainsDeprecatedModules && slices.ContainsFunc(o.Status.Configs, func(c kaasv1.ConfigStatus) bool { return len(c.ModuleDeprecatedBy) > 0 })
 		})
 	})
 	sc.Step(`^the item "([^"]*)" of "([^"]*)" is "([^"]*)" on "([^"]*)"$`, "waits until an item of a HostOSConfiguration has this state in machinesStates, with a hash if it is Success", s.itemIs)
 	sc.Step(`^the host OS configuration "([^"]*)" waits for "([^"]*)": "([^"]*)"$`, "waits until the message of a machine in machinesStates contains this text", func(ctx context.Context, name, machine, text string) error {
-		return s.awaitHOC(ctx, name, "says "+text, func(o *kaas.HostOSConfiguration) bool {
+		return s.awaitHOC(ctx, name, "says "+text, func(o *kaasv1.HostOSConfiguration) bool {
 			return strings.Contains(o.Status.MachinesStates[lab.Namespace+"/"+machine].Message, text)
 		})
 	})
 	sc.Step(`^the host OS configuration "([^"]*)" selects "([^"]*)"$`, "waits until these machines, and no others, are in machinesStates and selected", s.hocSelects)
 	sc.StepWithOptionalText(`^the change of the Secret of "([^"]+)" is (reported|done) on "([^"]+)"$`, "waits until secretValuesChanged of a machine is true, or false", func(ctx context.Context, name, what, machine string) error {
-		return s.awaitHOC(ctx, name, "has reported the change of a Secret", func(o *kaas.HostOSConfiguration) bool {
+		return s.awaitHOC(ctx, name, "has reported the change of a Secret", func(o *kaasv1.HostOSConfiguration) bool {
 			m, exists := o.Status.MachinesStates[lab.Namespace+"/"+machine]
 			return exists && m.SecretValuesChanged == (what == "reported")
 		})
 	})
 	sc.Step(`^the operator deletes the host OS configuration "([^"]*)"$`, "deletes the object without waiting", func(ctx context.Context, name string) error {
-		return s.kube.Delete(ctx, &kaas.HostOSConfiguration{ObjectMeta: day2Meta(name)})
+		return s.kube.Delete(ctx, &kaasv1.HostOSConfiguration{ObjectMeta: day2Meta(name)})
 	})
 	sc.Step(`^the host OS configuration "([^"]*)" no longer exists$`, "waits until the object is gone", func(ctx context.Context, name string) error {
 		return eventually(ctx, name+" is gone", func(ctx context.Context) (bool, string, error) {
@@ -106,13 +106,13 @@ func day2Meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}
 }
 
-func (s *scenario) readHOC(ctx context.Context, name string) (*kaas.HostOSConfiguration, error) {
-	o := &kaas.HostOSConfiguration{ObjectMeta: day2Meta(name)}
+func (s *scenario) readHOC(ctx context.Context, name string) (*kaasv1.HostOSConfiguration, error) {
+	o := &kaasv1.HostOSConfiguration{ObjectMeta: day2Meta(name)}
 	return o, s.kube.Get(ctx, client.ObjectKeyFromObject(o), o)
 }
 
 // awaitHOC waits until ok accepts a HostOSConfiguration.
-func (s *scenario) awaitHOC(ctx context.Context, name, what string, ok func(*kaas.HostOSConfiguration) bool) error {
+func (s *scenario) awaitHOC(ctx context.Context, name, what string, ok func(*kaasv1.HostOSConfiguration) bool) error {
 	return eventually(ctx, "the host OS configuration "+name+" "+what, func(ctx context.Context) (bool, string, error) {
 		o, err := s.readHOC(ctx, name)
 		return ok(o), fmt.Sprintf("%+v", o.Status), client.IgnoreNotFound(err)
@@ -120,7 +120,7 @@ func (s *scenario) awaitHOC(ctx context.Context, name, what string, ok func(*kaa
 }
 
 func (s *scenario) createHOC(ctx context.Context, namespace, name, text string) error {
-	o := &kaas.HostOSConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	o := &kaasv1.HostOSConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	if err := yaml.UnmarshalStrict([]byte(text), &o.Spec); err != nil {
 		return fmt.Errorf("the step's YAML: %w", err)
 	}
@@ -132,13 +132,13 @@ func (s *scenario) applyHOC(ctx context.Context, name string, text *godog.DocStr
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	return s.changeHOC(ctx, name, func(spec *kaas.HostOSConfigurationSpec) error {
-		*spec = kaas.HostOSConfigurationSpec{}
+	return s.changeHOC(ctx, name, func(spec *kaasv1.HostOSConfigurationSpec) error {
+		*spec = kaasv1.HostOSConfigurationSpec{}
 		return yaml.UnmarshalStrict([]byte(text.Content), spec)
 	})
 }
 
-func (s *scenario) changeHOC(ctx context.Context, name string, change func(*kaas.HostOSConfigurationSpec) error) error {
+func (s *scenario) changeHOC(ctx context.Context, name string, change func(*kaasv1.HostOSConfigurationSpec) error) error {
 	return retry.RetryOnConflict(conflictBackoff, func() error {
 		o, err := s.readHOC(ctx, name)
 		if err == nil {
@@ -152,7 +152,7 @@ func (s *scenario) changeHOC(ctx context.Context, name string, change func(*kaas
 }
 
 func (s *scenario) setSelector(ctx context.Context, what, name string) error {
-	return s.changeHOC(ctx, name, func(spec *kaas.HostOSConfigurationSpec) error {
+	return s.changeHOC(ctx, name, func(spec *kaasv1.HostOSConfigurationSpec) error {
 		spec.MachineSelector = metav1.LabelSelector{}
 		if what == "restores" {
 			spec.MachineSelector.MatchLabels = map[string]string{day2Label: "true"}
@@ -174,7 +174,7 @@ func (s *scenario) setSecret(ctx context.Context, name string, text *godog.DocSt
 }
 
 func (s *scenario) hocIs(ctx context.Context, name string, valid bool, text string) error {
-	return s.awaitHOC(ctx, name, fmt.Sprintf("has isValid %v", valid), func(o *kaas.HostOSConfiguration) bool {
+	return s.awaitHOC(ctx, name, fmt.Sprintf("has isValid %v", valid), func(o *kaasv1.HostOSConfiguration) bool {
 		var errs []string
 		for _, c := range o.Status.Configs {
 			errs = append(errs, c.Error)
@@ -184,10 +184,10 @@ func (s *scenario) hocIs(ctx context.Context, name string, valid bool, text stri
 }
 
 func (s *scenario) itemIs(ctx context.Context, item, name, state, machine string) error {
-	return s.awaitHOC(ctx, name, "has the item "+item+" in state "+state, func(o *kaas.HostOSConfiguration) bool {
+	return s.awaitHOC(ctx, name, "has the item "+item+" in state "+state, func(o *kaasv1.HostOSConfiguration) bool {
 		for _, statuses := range o.Status.MachinesStates[lab.Namespace+"/"+machine].ConfigStateItemsStatuses {
 			if is, exists := statuses[item]; exists {
-				return string(is.State) == state && (is.Hash != "") == (is.State == kaas.ItemSuccess)
+				return string(is.State) == state && (is.Hash != "") == (is.State == kaasv1.ItemSuccess)
 			}
 		}
 		return false
@@ -196,7 +196,7 @@ func (s *scenario) itemIs(ctx context.Context, item, name, state, machine string
 
 func (s *scenario) hocSelects(ctx context.Context, name, machines string) error {
 	want := fields(machines)
-	return s.awaitHOC(ctx, name, "selects "+machines, func(o *kaas.HostOSConfiguration) bool {
+	return s.awaitHOC(ctx, name, "selects "+machines, func(o *kaasv1.HostOSConfiguration) bool {
 		for _, m := range want {
 			if !o.Status.MachinesStates[lab.Namespace+"/"+m].Selected {
 				return false
@@ -265,8 +265,8 @@ func (s *scenario) nothingContains(ctx context.Context, text string) error {
 // day2Lists returns an empty list of each kind of the family hoc.
 func day2Lists() []client.ObjectList {
 	return []client.ObjectList{
-		&kaas.HostOSConfigurationList{}, &kaas.HostOSConfigurationModulesList{}, &lcm.LCMClusterList{}, &lcm.LCMMachineList{}, &cluster.MachineList{},
-		&kaas.GracefulRebootRequestList{}, &cluster.ClusterList{}, &kaas.ClusterDeploymentStatusList{}, &kaas.ClusterUpdatePlanList{},
+		&kaasv1.HostOSConfigurationList{}, &kaasv1.HostOSConfigurationModulesList{}, &lcmv1.LCMClusterList{}, &lcmv1.LCMMachineList{}, &clusterv1.MachineList{},
+		&kaasv1.GracefulRebootRequestList{}, &clusterv1.ClusterList{}, &kaasv1.ClusterDeploymentStatusList{}, &kaasv1.ClusterUpdatePlanList{},
 	}
 }
 
@@ -274,7 +274,7 @@ func day2Lists() []client.ObjectList {
 // so deleteDay2 removes the finalizers of configurations itself. The provider removes the
 // finalizers of Clusters and Machines, whose hosts are deleted already.
 func (b *testLab) deleteDay2(ctx context.Context) error {
-	for _, o := range []client.Object{&kaas.GracefulRebootRequest{}, &kaas.Proxy{}, &kaas.PublicKey{}, &kaas.UpdateGroup{}, &kaas.HostOSConfiguration{}, &hostprofile.BareMetalHostProfile{}, &cluster.Cluster{}, &lcm.LCMMachine{}, &lcm.LCMCluster{}, &cluster.Machine{}} {
+	for _, o := range []client.Object{&kaasv1.GracefulRebootRequest{}, &kaasv1.Proxy{}, &kaasv1.PublicKey{}, &kaasv1.UpdateGroup{}, &kaasv1.HostOSConfiguration{}, &hostprofilev1.BareMetalHostProfile{}, &clusterv1.Cluster{}, &lcmv1.LCMMachine{}, &lcmv1.LCMCluster{}, &clusterv1.Machine{}} {
 		for _, in := range []string{lab.Namespace, otherNamespace} {
 			if err := b.kube.DeleteAllOf(ctx, o, client.InNamespace(in)); err != nil {
 				return err
@@ -286,15 +286,15 @@ func (b *testLab) deleteDay2(ctx context.Context) error {
 	}
 	// Without locks, the controllers remove the finalizers of LCMMachines whose nodes leave the
 	// cluster.
-	for _, o := range []client.Object{&kaas.HostOSConfigurationModules{}, &lcm.NodeWorkloadLock{}, &corev1.Node{}} {
+	for _, o := range []client.Object{&kaasv1.HostOSConfigurationModules{}, &lcmv1.NodeWorkloadLock{}, &corev1.Node{}} {
 		if err := b.kube.DeleteAllOf(ctx, o); err != nil {
 			return err
 		}
 	}
 	return wait.PollUntilContextTimeout(ctx, pollInterval, resetTimeout, true, func(ctx context.Context) (bool, error) {
-		var l kaas.HostOSConfigurationList
+		var l kaasv1.HostOSConfigurationList
 		left := 0
-		for _, list := range []client.ObjectList{&l, &cluster.ClusterList{}, &cluster.MachineList{}, &lcm.LCMMachineList{}} {
+		for _, list := range []client.ObjectList{&l, &clusterv1.ClusterList{}, &clusterv1.MachineList{}, &lcmv1.LCMMachineList{}} {
 			if err := b.kube.List(ctx, list); err != nil {
 				return false, err
 			}

@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/yaml"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	hostprofile "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	hostprofilev1 "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
 )
 
 // machineUserData is the name of a scenario's Secret with user data.
@@ -24,7 +24,7 @@ func (s *scenario) registerHostProfiles(sc *stepRegistry) {
 	sc.Step(`^the user data of the Secret "user-data" are:$`, "creates or replaces the Secret, with the text in its key userData", s.writeUserData)
 	sc.Step(`^the operator adds the machine "([^"]*)" with:$`, "creates the BareMetalHost of the next server, and a Machine with these fields of providerSpec.value", func(ctx context.Context, name string, text *godog.DocString) error {
 		var failed error
-		err := s.addMachineWith(ctx, name, func(m *capi.Machine) {
+		err := s.addMachineWith(ctx, name, func(m *clusterv1.Machine) {
 			failed = yaml.UnmarshalStrict([]byte(text.Content), &m.Spec.ProviderSpec.Value)
 		})
 		if failed != nil {
@@ -41,9 +41,9 @@ func (s *scenario) registerHostProfiles(sc *stepRegistry) {
 }
 
 func (s *scenario) writeHostProfile(ctx context.Context, name string, text *godog.DocString) error {
-	p := &hostprofile.BareMetalHostProfile{ObjectMeta: day2Meta(name)}
+	p := &hostprofilev1.BareMetalHostProfile{ObjectMeta: day2Meta(name)}
 	_, err := controllerutil.CreateOrUpdate(ctx, s.kube, p, func() error {
-		p.Spec = hostprofile.BareMetalHostProfileSpec{}
+		p.Spec = hostprofilev1.BareMetalHostProfileSpec{}
 		return yaml.UnmarshalStrict([]byte(text.Content), &p.Spec)
 	})
 	return err
@@ -59,7 +59,7 @@ func (s *scenario) writeUserData(ctx context.Context, text *godog.DocString) err
 }
 
 func (s *scenario) profileReports(ctx context.Context, name string, ready bool, text string) error {
-	return s.awaitMachine(ctx, name, fmt.Sprintf("has a profile that is ready: %t", ready), func(p *baremetal.MachineProviderStatus) bool {
+	return s.awaitMachine(ctx, name, fmt.Sprintf("has a profile that is ready: %t", ready), func(p *baremetalv1.MachineProviderStatus) bool {
 		for _, c := range p.Conditions {
 			if c.Type == "BareMetalHostProfile" {
 				return c.Ready == ready && strings.Contains(c.Message, text)

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metalab-dev/metalab/agent/lcm"
-	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/lab"
 )
 
@@ -91,9 +91,9 @@ func (s *scenario) registerLCMAgent(sc *stepRegistry) {
 }
 
 func (s *scenario) createItems(ctx context.Context, name string, text *godog.DocString) error {
-	m := &api.LCMMachine{}
+	m := &lcmv1.LCMMachine{}
 	m.Name, m.Namespace = name, lab.Namespace
-	m.Spec = api.LCMMachineSpec{ClusterName: "c1", Type: "worker"}
+	m.Spec = lcmv1.LCMMachineSpec{ClusterName: "c1", Type: "worker"}
 	if err := yaml.UnmarshalStrict([]byte(text.Content), &m.Spec.StateItems); err != nil {
 		return fmt.Errorf("the step's YAML: %w", err)
 	}
@@ -101,7 +101,7 @@ func (s *scenario) createItems(ctx context.Context, name string, text *godog.Doc
 }
 
 func (s *scenario) changeItems(ctx context.Context, name string, text *godog.DocString) error {
-	var m api.LCMMachine
+	var m lcmv1.LCMMachine
 	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, &m); err != nil {
 		return err
 	}
@@ -131,8 +131,8 @@ func (s *scenario) grantAgent(ctx context.Context, name string) (token string, e
 	account := &corev1.ServiceAccount{}
 	account.Name, account.Namespace = "lcm-"+name, lab.Namespace
 	role := &rbacv1.Role{Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{api.GroupVersion.Group}, Resources: []string{"lcmmachines"}, ResourceNames: []string{name}, Verbs: []string{"get", "watch"}},
-		{APIGroups: []string{api.GroupVersion.Group}, Resources: []string{"lcmmachines/status"}, ResourceNames: []string{name}, Verbs: []string{"patch"}},
+		{APIGroups: []string{lcmv1.GroupVersion.Group}, Resources: []string{"lcmmachines"}, ResourceNames: []string{name}, Verbs: []string{"get", "watch"}},
+		{APIGroups: []string{lcmv1.GroupVersion.Group}, Resources: []string{"lcmmachines/status"}, ResourceNames: []string{name}, Verbs: []string{"patch"}},
 	}}
 	role.Name, role.Namespace = account.Name, account.Namespace
 	binding := &rbacv1.RoleBinding{
@@ -207,13 +207,13 @@ func (s *scenario) reportsAddress(ctx context.Context, machine, network string) 
 		return fmt.Errorf("the step's network: %w", err)
 	}
 	return eventually(ctx, machine+" reports an InternalIP", func(ctx context.Context) (bool, string, error) {
-		var m api.LCMMachine
+		var m lcmv1.LCMMachine
 		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: machine}, &m); err != nil {
 			return false, "", err
 		}
-		found := slices.ContainsFunc(m.Status.Addresses, func(a api.NodeAddress) bool {
+		found := slices.ContainsFunc(m.Status.Addresses, func(a lcmv1.NodeAddress) bool {
 			at, err := netip.ParseAddr(a.Address)
-			return a.Type == api.AddressInternalIP && err == nil && in.Contains(at)
+			return a.Type == lcmv1.AddressInternalIP && err == nil && in.Contains(at)
 		})
 		return found, fmt.Sprintf("%+v", m.Status.Addresses), nil
 	})
@@ -221,7 +221,7 @@ func (s *scenario) reportsAddress(ctx context.Context, machine, network string) 
 
 func (s *scenario) itemEnds(ctx context.Context, item, machine string, code int) error {
 	return eventually(ctx, "the item "+item+" ends", func(ctx context.Context) (bool, string, error) {
-		var m api.LCMMachine
+		var m lcmv1.LCMMachine
 		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: machine}, &m); err != nil {
 			return false, "", err
 		}
@@ -295,7 +295,7 @@ func (s *scenario) noReport(ctx context.Context, machine string) error {
 	if err := s.letControllersAct(ctx); err != nil {
 		return err
 	}
-	var m api.LCMMachine
+	var m lcmv1.LCMMachine
 	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: machine}, &m); err != nil {
 		return err
 	}

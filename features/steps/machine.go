@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // The cluster of a scenario, and the label that its Machines have.
@@ -33,7 +33,7 @@ func (s *scenario) registerMachines(sc *stepRegistry) {
 		return s.createMachine(ctx, name, "Deploy")
 	})
 	sc.Step(`^the operator (adds|removes) the label of the machine "([^"]*)"$`, "sets or removes the label day2=true of a Machine", func(ctx context.Context, what, name string) error {
-		return s.changeMachine(ctx, name, func(m *capi.Machine) {
+		return s.changeMachine(ctx, name, func(m *clusterv1.Machine) {
 			delete(m.Labels, day2Label)
 			if what == "adds" {
 				metav1.SetMetaDataLabel(&m.ObjectMeta, day2Label, "true")
@@ -41,16 +41,16 @@ func (s *scenario) registerMachines(sc *stepRegistry) {
 		})
 	})
 	sc.Step(`^the operator (begins|ends) the maintenance of the machine "([^"]*)"$`, "sets maintenance of a Machine", func(ctx context.Context, what, name string) error {
-		return s.changeMachine(ctx, name, func(m *capi.Machine) { m.Spec.ProviderSpec.Value.Maintenance = what == "begins" })
+		return s.changeMachine(ctx, name, func(m *clusterv1.Machine) { m.Spec.ProviderSpec.Value.Maintenance = what == "begins" })
 	})
 	sc.Step(`^the machine "([^"]*)" gets the status "([^"]*)"$`, "sets the status of a Machine, as the provider does", func(ctx context.Context, name, status string) error {
 		return s.setMachineStatus(ctx, name, status)
 	})
 	sc.Step(`^the machine "([^"]*)" runs "([^"]*)"$`, "reports the distribution of a machine, as its agent does", func(ctx context.Context, name, distribution string) error {
-		return s.report(ctx, name, func(m *lcm.LCMMachine) { m.Status.Distribution = []string{distribution} })
+		return s.report(ctx, name, func(m *lcmv1.LCMMachine) { m.Status.Distribution = []string{distribution} })
 	})
 	sc.Step(`^the machine "([^"]*)" is "([^"]*)" for LCM$`, "waits until the LCMMachine has this state", func(ctx context.Context, name, state string) error {
-		return s.awaitLCMMachine(ctx, name, "is "+state, func(m *lcm.LCMMachine) string { return cmp.Diff(state, string(m.Status.State)) })
+		return s.awaitLCMMachine(ctx, name, "is "+state, func(m *lcmv1.LCMMachine) string { return cmp.Diff(state, string(m.Status.State)) })
 	})
 	sc.Step(`^the (control|worker) machines of the cluster have the items:$`, "waits until the LCMCluster has these items of a type, in this order, each with its runner, and without params", s.clusterHas)
 	sc.Step(`^the machine "([^"]*)" has the items:$`, "waits until the LCMMachine has these items, in this order, with the params of its overwrites", s.machineHas)
@@ -62,9 +62,9 @@ func (s *scenario) registerMachines(sc *stepRegistry) {
 func lines(text *godog.DocString) []string { return strings.Fields(text.Content) }
 
 func (s *scenario) createCluster(ctx context.Context, workers string) error {
-	c := &lcm.LCMCluster{ObjectMeta: day2Meta(clusterName), Spec: lcm.LCMClusterSpec{
-		MachinesTypes:             map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineControl: {}, lcm.MachineWorker: {}},
-		ManagementClusterEndpoint: lcm.Endpoint{Host: "127.0.0.1", Port: 6443}, HelmControllerServiceAccountName: "helm", LCMType: lcm.LCMTypeK0s,
+	c := &lcmv1.LCMCluster{ObjectMeta: day2Meta(clusterName), Spec: lcmv1.LCMClusterSpec{
+		MachinesTypes:             map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineControl: {}, lcmv1.MachineWorker: {}},
+		ManagementClusterEndpoint: lcmv1.Endpoint{Host: "127.0.0.1", Port: 6443}, HelmControllerServiceAccountName: "helm", LCMType: lcmv1.LCMTypeK0s,
 	}}
 	err := s.kube.Create(ctx, c)
 	for _, name := range fields(workers) {
@@ -74,20 +74,20 @@ func (s *scenario) createCluster(ctx context.Context, workers string) error {
 }
 
 func (s *scenario) createMachine(ctx context.Context, name, status string) error {
-	m := &capi.Machine{ObjectMeta: day2Meta(name)}
+	m := &clusterv1.Machine{ObjectMeta: day2Meta(name)}
 	m.Labels = map[string]string{day2Label: "true"}
-	l := &lcm.LCMMachine{ObjectMeta: day2Meta(name), Spec: lcm.LCMMachineSpec{ClusterName: clusterName, Type: lcm.MachineWorker}}
+	l := &lcmv1.LCMMachine{ObjectMeta: day2Meta(name), Spec: lcmv1.LCMMachineSpec{ClusterName: clusterName, Type: lcmv1.MachineWorker}}
 	if err := errors.Join(s.kube.Create(ctx, m), s.kube.Create(ctx, l)); err != nil {
 		return err
 	}
-	address := func(m *lcm.LCMMachine) {
-		m.Status.Addresses = []lcm.NodeAddress{{Type: lcm.AddressInternalIP, Address: "192.0.2.5"}}
+	address := func(m *lcmv1.LCMMachine) {
+		m.Status.Addresses = []lcmv1.NodeAddress{{Type: lcmv1.AddressInternalIP, Address: "192.0.2.5"}}
 	}
 	return errors.Join(s.setMachineStatus(ctx, name, status), s.report(ctx, name, address))
 }
 
-func (s *scenario) changeMachine(ctx context.Context, name string, change func(*capi.Machine)) error {
-	m := &capi.Machine{ObjectMeta: day2Meta(name)}
+func (s *scenario) changeMachine(ctx context.Context, name string, change func(*clusterv1.Machine)) error {
+	m := &clusterv1.Machine{ObjectMeta: day2Meta(name)}
 	return retry.RetryOnConflict(conflictBackoff, func() error {
 		if err := s.kube.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
 			return err
@@ -98,23 +98,23 @@ func (s *scenario) changeMachine(ctx context.Context, name string, change func(*
 }
 
 func (s *scenario) setMachineStatus(ctx context.Context, name, status string) error {
-	m := &capi.Machine{ObjectMeta: day2Meta(name)}
+	m := &clusterv1.Machine{ObjectMeta: day2Meta(name)}
 	return retry.RetryOnConflict(conflictBackoff, func() error {
 		if err := s.kube.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
 			return err
 		}
-		m.Status.ProviderStatus = &baremetal.MachineProviderStatus{Status: status, Ready: status == "Ready"}
+		m.Status.ProviderStatus = &baremetalv1.MachineProviderStatus{Status: status, Ready: status == "Ready"}
 		return s.kube.Status().Update(ctx, m)
 	})
 }
 
-func (s *scenario) readLCMMachine(ctx context.Context, name string) (*lcm.LCMMachine, error) {
-	m := &lcm.LCMMachine{ObjectMeta: day2Meta(name)}
+func (s *scenario) readLCMMachine(ctx context.Context, name string) (*lcmv1.LCMMachine, error) {
+	m := &lcmv1.LCMMachine{ObjectMeta: day2Meta(name)}
 	return m, s.kube.Get(ctx, client.ObjectKeyFromObject(m), m)
 }
 
 // report changes the status of an LCMMachine.
-func (s *scenario) report(ctx context.Context, name string, change func(*lcm.LCMMachine)) error {
+func (s *scenario) report(ctx context.Context, name string, change func(*lcmv1.LCMMachine)) error {
 	m, err := s.readLCMMachine(ctx, name)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (s *scenario) report(ctx context.Context, name string, change func(*lcm.LCM
 }
 
 // awaitLCMMachine waits until diff finds no difference in an LCMMachine.
-func (s *scenario) awaitLCMMachine(ctx context.Context, name, what string, diff func(*lcm.LCMMachine) string) error {
+func (s *scenario) awaitLCMMachine(ctx context.Context, name, what string, diff func(*lcmv1.LCMMachine) string) error {
 	return eventually(ctx, "the machine "+name+" "+what, func(ctx context.Context) (bool, string, error) {
 		m, err := s.readLCMMachine(ctx, name)
 		if err != nil {
@@ -137,27 +137,27 @@ func (s *scenario) awaitLCMMachine(ctx context.Context, name, what string, diff 
 }
 
 func (s *scenario) clusterHas(ctx context.Context, of string, text *godog.DocString) error {
-	var want []lcm.LCMStateItem
+	var want []lcmv1.LCMStateItem
 	for _, name := range lines(text) {
-		it := lcm.LCMStateItem{Runner: lcm.RunnerAnsible, Name: name, Version: "v1", Phase: lcm.PhaseReconfigure}
+		it := lcmv1.LCMStateItem{Runner: lcmv1.RunnerAnsible, Name: name, Version: "v1", Phase: lcmv1.PhaseReconfigure}
 		if strings.HasPrefix(name, "host-os-download-") {
-			it.Runner = lcm.RunnerDownloader
+			it.Runner = lcmv1.RunnerDownloader
 		}
 		want = append(want, it)
 	}
 	return eventually(ctx, "the cluster has the items", func(ctx context.Context) (bool, string, error) {
-		c := &lcm.LCMCluster{ObjectMeta: day2Meta(clusterName)}
+		c := &lcmv1.LCMCluster{ObjectMeta: day2Meta(clusterName)}
 		err := s.kube.Get(ctx, client.ObjectKeyFromObject(c), c)
-		diff := cmp.Diff(want, c.Spec.MachinesTypes[lcm.MachineType(of)])
+		diff := cmp.Diff(want, c.Spec.MachinesTypes[lcmv1.MachineType(of)])
 		return diff == "", diff, err
 	})
 }
 
 func (s *scenario) machineHas(ctx context.Context, name string, text *godog.DocString) error {
 	if s.items == nil {
-		s.items = map[string][]lcm.LCMStateItem{}
+		s.items = map[string][]lcmv1.LCMStateItem{}
 	}
-	return s.awaitLCMMachine(ctx, name, "has the items", func(m *lcm.LCMMachine) string {
+	return s.awaitLCMMachine(ctx, name, "has the items", func(m *lcmv1.LCMMachine) string {
 		s.items[name] = m.Spec.StateItems
 		var names []string
 		for _, it := range m.Spec.StateItems {

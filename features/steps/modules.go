@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/fixtures"
 )
@@ -168,7 +168,7 @@ func (s *scenario) listModules(ctx context.Context, list, fault string) error {
 			return err
 		}
 	}
-	spec := kaas.HostOSConfigurationModulesSpec{}
+	spec := kaasv1.HostOSConfigurationModulesSpec{}
 	for _, text := range fields(list) {
 		name, version, err := ofModule(text)
 		if err != nil {
@@ -187,9 +187,9 @@ func (s *scenario) listModules(ctx context.Context, list, fault string) error {
 		if served != nil {
 			s.modules.put(path, served)
 		}
-		spec.Modules = append(spec.Modules, kaas.Module{Name: kaas.ModuleName(name), Version: kaas.SemVer(version), SHA256Sum: sum, URL: s.modules.url + path})
+		spec.Modules = append(spec.Modules, kaasv1.Module{Name: kaasv1.ModuleName(name), Version: kaasv1.SemVer(version), SHA256Sum: sum, URL: s.modules.url + path})
 	}
-	o := &kaas.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: modulesName}, Spec: spec}
+	o := &kaasv1.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: modulesName}, Spec: spec}
 	err := s.kube.Create(ctx, o)
 	if !apierrors.IsAlreadyExists(err) {
 		return err
@@ -239,17 +239,17 @@ func (s *scenario) replaceArchive(text, by string) error {
 }
 
 // awaitModule waits until ok accepts the status of a module, NAME VERSION.
-func (s *scenario) awaitModule(ctx context.Context, text, what string, ok func(kaas.Module, kaas.ModuleStatus) bool) error {
+func (s *scenario) awaitModule(ctx context.Context, text, what string, ok func(kaasv1.Module, kaasv1.ModuleStatus) bool) error {
 	name, version, err := ofModule(text)
 	if err != nil {
 		return err
 	}
 	return eventually(ctx, "the module "+text+" "+what, func(ctx context.Context) (bool, string, error) {
-		o := &kaas.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: modulesName}}
+		o := &kaasv1.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: modulesName}}
 		if err := s.kube.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 			return false, "", err
 		}
-		i := slices.IndexFunc(o.Status.Modules, func(m kaas.ModuleStatus) bool {
+		i := slices.IndexFunc(o.Status.Modules, func(m kaasv1.ModuleStatus) bool {
 			return string(m.Name) == name && string(m.Version) == version
 		})
 		if i < 0 || i >= len(o.Spec.Modules) || o.Status.ObservedGeneration != o.Generation {
@@ -260,7 +260,7 @@ func (s *scenario) awaitModule(ctx context.Context, text, what string, ok func(k
 }
 
 func (s *scenario) moduleIs(ctx context.Context, text, state string) error {
-	return s.awaitModule(ctx, text, "is "+state, func(spec kaas.Module, m kaas.ModuleStatus) bool {
+	return s.awaitModule(ctx, text, "is "+state, func(spec kaasv1.Module, m kaasv1.ModuleStatus) bool {
 		schema, err := fixtures.Modules.ReadFile("modules/" + string(m.Name) + "/schema.json")
 		return err == nil && string(m.State) == state && m.Error == "" && m.SHA256Sum == spec.SHA256Sum && m.PlaybookName == "main.yaml" &&
 			m.Description != "" && m.DocURL != "" && bytes.Equal(m.ValuesValidationSchema, schema) && (len(m.DeprecatedBy) > 0) == (state == "deprecated")
@@ -268,8 +268,8 @@ func (s *scenario) moduleIs(ctx context.Context, text, state string) error {
 }
 
 func (s *scenario) moduleFails(ctx context.Context, text, want string) error {
-	return s.awaitModule(ctx, text, "has the error "+want, func(spec kaas.Module, m kaas.ModuleStatus) bool {
+	return s.awaitModule(ctx, text, "has the error "+want, func(spec kaasv1.Module, m kaasv1.ModuleStatus) bool {
 		named := strings.NewReplacer("URL", spec.URL, "WANT", spec.SHA256Sum, "GOT", m.SHA256Sum, "'", `"`)
-		return m.State == kaas.ModuleError && strings.Contains(strings.ReplaceAll(m.Error, "'", `"`), named.Replace(want))
+		return m.State == kaasv1.ModuleError && strings.Contains(strings.ReplaceAll(m.Error, "'", `"`), named.Replace(want))
 	})
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/cucumber/godog"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	"github.com/metalab-dev/metalab/lab"
 )
 
@@ -33,13 +33,13 @@ func (s *scenario) registerNetworks(sc *stepRegistry) {
 	sc.Step(`^the machine "([^"]*)" has the address "([^"]*)"$`, "waits until privateIp of the Machine and the InternalIP of its LCMMachine are this address", s.hasAddress)
 	sc.Step(`^the Subnet has (\d+) of (\d+) addresses left$`, "waits for allocatable and capacity of the Subnet's status", s.subnetHas)
 	sc.Step(`^the operator deletes the machine "([^"]*)"$`, "deletes the Machine without waiting", func(ctx context.Context, name string) error {
-		return s.kube.Delete(ctx, &capi.Machine{ObjectMeta: day2Meta(name)})
+		return s.kube.Delete(ctx, &clusterv1.Machine{ObjectMeta: day2Meta(name)})
 	})
 	sc.Step(`^the operator deletes the cluster$`, "deletes the Cluster without waiting", func(ctx context.Context) error {
-		return s.kube.Delete(ctx, &capi.Cluster{ObjectMeta: day2Meta(clusterName)})
+		return s.kube.Delete(ctx, &clusterv1.Cluster{ObjectMeta: day2Meta(clusterName)})
 	})
 	sc.Step(`^the cluster and the machine "([^"]*)" no longer exist$`, "waits until both are gone", func(ctx context.Context, name string) error {
-		return errors.Join(s.awaitDeletion(ctx, &capi.Machine{ObjectMeta: day2Meta(name)}), s.awaitDeletion(ctx, &capi.Cluster{ObjectMeta: day2Meta(clusterName)}))
+		return errors.Join(s.awaitDeletion(ctx, &clusterv1.Machine{ObjectMeta: day2Meta(name)}), s.awaitDeletion(ctx, &clusterv1.Cluster{ObjectMeta: day2Meta(clusterName)}))
 	})
 	sc.NegativeStep(`^the host of "([^"]*)" has no image$`, "asserts, once each controller has reconciled every object, that the BareMetalHost has no image", func(ctx context.Context, name string) error {
 		if err := s.letDay2ControllersAct(ctx); err != nil {
@@ -69,18 +69,18 @@ ethernets:
 `
 
 func (s *scenario) clusterWithNetwork(ctx context.Context, addresses string) error {
-	n := &ipam.Subnet{ObjectMeta: day2Meta(subnetName), Spec: ipam.SubnetSpec{
-		CIDR: "10.77.0.0/24", Gateway: "10.77.0.1", Nameservers: []ipam.Address{"10.77.0.2"}, IncludeRanges: []ipam.AddressRange{ipam.AddressRange(addresses)},
+	n := &ipamv1.Subnet{ObjectMeta: day2Meta(subnetName), Spec: ipamv1.SubnetSpec{
+		CIDR: "10.77.0.0/24", Gateway: "10.77.0.1", Nameservers: []ipamv1.Address{"10.77.0.2"}, IncludeRanges: []ipamv1.AddressRange{ipamv1.AddressRange(addresses)},
 	}}
-	t := &ipam.L2Template{ObjectMeta: day2Meta(templateName), Spec: ipam.L2TemplateSpec{
-		ClusterRef: clusterName, NPTemplate: serversTemplate, L3Layout: []ipam.L3Layout{{SubnetName: subnetName}},
+	t := &ipamv1.L2Template{ObjectMeta: day2Meta(templateName), Spec: ipamv1.L2TemplateSpec{
+		ClusterRef: clusterName, NPTemplate: serversTemplate, L3Layout: []ipamv1.L3Layout{{SubnetName: subnetName}},
 	}}
-	t.Labels = map[string]string{ipam.DefaultForClusterLabel: "1"}
+	t.Labels = map[string]string{ipamv1.DefaultForClusterLabel: "1"}
 	return errors.Join(s.createDeployedCluster(ctx), s.create(ctx, n, t))
 }
 
 func (s *scenario) changeTemplate(ctx context.Context, text string) error {
-	t := &ipam.L2Template{ObjectMeta: day2Meta(templateName)}
+	t := &ipamv1.L2Template{ObjectMeta: day2Meta(templateName)}
 	if err := s.kube.Get(ctx, client.ObjectKeyFromObject(t), t); err != nil {
 		return err
 	}
@@ -100,19 +100,19 @@ func (s *scenario) addMachineOfInventory(ctx context.Context, name string) error
 	i := s.serverInventory()
 	i.Name, i.Spec.BootMACAddress, i.Spec.BMC.Address, i.Spec.BMC.CredentialsName = server.Name, server.BootMACAddress, server.BMCAddress, c.Name
 	i.Labels[machineLabel] = name
-	m := &capi.Machine{ObjectMeta: day2Meta(name)}
-	m.Labels = map[string]string{day2Label: "true", capi.ProviderLabel: capi.ProviderBareMetal, capi.ClusterNameLabel: clusterName}
-	m.Spec.ProviderSpec.Value = baremetal.MachineProviderSpec{
-		HostSelector:     baremetal.HostSelector{MatchLabels: map[string]string{machineLabel: name}},
-		Day1Provisioning: baremetal.GateAuto, Day1Deployment: baremetal.GateAuto,
+	m := &clusterv1.Machine{ObjectMeta: day2Meta(name)}
+	m.Labels = map[string]string{day2Label: "true", clusterv1.ProviderLabel: clusterv1.ProviderBareMetal, clusterv1.ClusterNameLabel: clusterName}
+	m.Spec.ProviderSpec.Value = baremetalv1.MachineProviderSpec{
+		HostSelector:     baremetalv1.HostSelector{MatchLabels: map[string]string{machineLabel: name}},
+		Day1Provisioning: baremetalv1.GateAuto, Day1Deployment: baremetalv1.GateAuto,
 	}
 	return s.create(ctx, c, i, m)
 }
 
 func (s *scenario) machineWaits(ctx context.Context, name, text string) error {
-	return s.awaitMachine(ctx, name, "waits", func(p *baremetal.MachineProviderStatus) bool {
+	return s.awaitMachine(ctx, name, "waits", func(p *baremetalv1.MachineProviderStatus) bool {
 		for _, c := range p.Conditions {
-			if c.Type == baremetal.ConditionProviderInstance && !c.Ready && strings.Contains(c.Message, text) {
+			if c.Type == baremetalv1.ConditionProviderInstance && !c.Ready && strings.Contains(c.Message, text) {
 				return true
 			}
 		}
@@ -121,12 +121,12 @@ func (s *scenario) machineWaits(ctx context.Context, name, text string) error {
 }
 
 func (s *scenario) hasAddress(ctx context.Context, name, address string) error {
-	return s.awaitMachine(ctx, name, "has the address "+address, func(p *baremetal.MachineProviderStatus) bool { return p.PrivateIP == address })
+	return s.awaitMachine(ctx, name, "has the address "+address, func(p *baremetalv1.MachineProviderStatus) bool { return p.PrivateIP == address })
 }
 
 func (s *scenario) subnetHas(ctx context.Context, left, capacity int) error {
 	return eventually(ctx, "the Subnet has addresses left", func(ctx context.Context) (bool, string, error) {
-		n := &ipam.Subnet{ObjectMeta: day2Meta(subnetName)}
+		n := &ipamv1.Subnet{ObjectMeta: day2Meta(subnetName)}
 		err := s.kube.Get(ctx, client.ObjectKeyFromObject(n), n)
 		return n.Status.Allocatable == int64(left) && n.Status.Capacity == int64(capacity), fmt.Sprintf("%+v", n.Status), err
 	})
@@ -134,7 +134,7 @@ func (s *scenario) subnetHas(ctx context.Context, left, capacity int) error {
 
 // deleteNetworks deletes all networks. Their Machines are gone.
 func (b *testLab) deleteNetworks(ctx context.Context) error {
-	for _, o := range []client.Object{&ipam.IpamHost{}, &ipam.IPaddr{}, &ipam.L2Template{}, &ipam.Subnet{}} {
+	for _, o := range []client.Object{&ipamv1.IpamHost{}, &ipamv1.IPaddr{}, &ipamv1.L2Template{}, &ipamv1.Subnet{}} {
 		if err := b.kube.DeleteAllOf(ctx, o, client.InNamespace(lab.Namespace)); err != nil {
 			return err
 		}

@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 	"github.com/metalab-dev/metalab/lab"
 )
@@ -31,17 +31,17 @@ func (s *scenario) registerProvider(sc *stepRegistry) {
 	sc.Step(`^a cluster without machines$`, "creates releases and a Cluster", s.createDeployedCluster)
 	sc.Step(`^the cluster has a load balancer$`, "sets loadBalancerHost to an address of 127.0.0.0/8 that nothing uses", s.askForBalancer)
 	sc.Step(`^the cluster names the credential "([^"]*)"$`, "sets credentials of the Cluster", func(ctx context.Context, name string) error {
-		return s.changeCluster(ctx, func(v *baremetal.ClusterProviderSpec) { v.Credentials = name })
+		return s.changeCluster(ctx, func(v *baremetalv1.ClusterProviderSpec) { v.Credentials = name })
 	})
 	sc.Step(`^the operator adds the control machine "([^"]*)" to the cluster$`, "creates the BareMetalHost of the next server, and a Machine of the control plane", func(ctx context.Context, name string) error {
-		return s.addMachineWith(ctx, name, func(m *capi.Machine) { m.Labels[capi.ControlPlaneLabel] = "true" })
+		return s.addMachineWith(ctx, name, func(m *clusterv1.Machine) { m.Labels[clusterv1.ControlPlaneLabel] = "true" })
 	})
 	sc.Step(`^the operator adds the machine "([^"]*)" for the server$`, "creates a Machine that selects the server of the inventory", s.addMachineForServer)
 	sc.Step(`^the cluster reports (\w+): '([^']*)'$`, "waits until this condition of the Cluster is not ready, and its message contains this text", func(ctx context.Context, kind, text string) error {
-		return s.awaitCluster(ctx, kind, func(c baremetal.Condition) bool { return !c.Ready && strings.Contains(c.Message, text) })
+		return s.awaitCluster(ctx, kind, func(c baremetalv1.Condition) bool { return !c.Ready && strings.Contains(c.Message, text) })
 	})
 	sc.Step(`^the condition (\w+) of the cluster is ready$`, "waits until it is", func(ctx context.Context, kind string) error {
-		return s.awaitCluster(ctx, kind, func(c baremetal.Condition) bool { return c.Ready })
+		return s.awaitCluster(ctx, kind, func(c baremetalv1.Condition) bool { return c.Ready })
 	})
 	sc.Step(`^the Kubernetes API answers at the load balancer$`, "waits until GET /version has the lab's answer there", func(ctx context.Context) error {
 		return eventually(ctx, "the API answers at the load balancer", func(ctx context.Context) (bool, string, error) {
@@ -62,7 +62,7 @@ func (s *scenario) registerProvider(sc *stepRegistry) {
 		if err := s.letDay2ControllersAct(ctx); err != nil {
 			return err
 		}
-		var list ipam.IPaddrList
+		var list ipamv1.IPaddrList
 		err := s.kube.List(ctx, &list, client.InNamespace(lab.Namespace))
 		if err == nil && len(list.Items) > 0 {
 			err = fmt.Errorf("there is %s", list.Items[0].Name)
@@ -73,8 +73,8 @@ func (s *scenario) registerProvider(sc *stepRegistry) {
 }
 
 // changeCluster changes the provider's part of the Cluster's spec.
-func (s *scenario) changeCluster(ctx context.Context, change func(*baremetal.ClusterProviderSpec)) error {
-	c := &capi.Cluster{ObjectMeta: day2Meta(clusterName)}
+func (s *scenario) changeCluster(ctx context.Context, change func(*baremetalv1.ClusterProviderSpec)) error {
+	c := &clusterv1.Cluster{ObjectMeta: day2Meta(clusterName)}
 	if err := s.kube.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (s *scenario) askForBalancer(ctx context.Context) error {
 		return err
 	}
 	s.balancer, s.releaseBalancer = host, release
-	return s.changeCluster(ctx, func(v *baremetal.ClusterProviderSpec) { v.LoadBalancerHost = host })
+	return s.changeCluster(ctx, func(v *baremetalv1.ClusterProviderSpec) { v.LoadBalancerHost = host })
 }
 
 // holdBalancer returns an address of which no other test on this machine gets the port of load
@@ -151,19 +151,19 @@ func (s *scenario) versionAtBalancer(ctx context.Context) (string, error) {
 // addMachineForServer creates a Machine for the server that the scenario has in its inventory.
 func (s *scenario) addMachineForServer(ctx context.Context, name string) error {
 	s.machines = append(s.machines, name)
-	m := &capi.Machine{ObjectMeta: day2Meta(name)}
-	m.Labels = map[string]string{day2Label: "true", capi.ProviderLabel: capi.ProviderBareMetal, capi.ClusterNameLabel: clusterName}
-	m.Spec.ProviderSpec.Value = baremetal.MachineProviderSpec{
-		HostSelector:     baremetal.HostSelector{MatchLabels: s.serverInventory().Labels},
-		Day1Provisioning: baremetal.GateAuto, Day1Deployment: baremetal.GateAuto,
+	m := &clusterv1.Machine{ObjectMeta: day2Meta(name)}
+	m.Labels = map[string]string{day2Label: "true", clusterv1.ProviderLabel: clusterv1.ProviderBareMetal, clusterv1.ClusterNameLabel: clusterName}
+	m.Spec.ProviderSpec.Value = baremetalv1.MachineProviderSpec{
+		HostSelector:     baremetalv1.HostSelector{MatchLabels: s.serverInventory().Labels},
+		Day1Provisioning: baremetalv1.GateAuto, Day1Deployment: baremetalv1.GateAuto,
 	}
 	return s.create(ctx, m)
 }
 
 // awaitCluster waits until ok accepts a condition of the Cluster.
-func (s *scenario) awaitCluster(ctx context.Context, kind string, ok func(baremetal.Condition) bool) error {
+func (s *scenario) awaitCluster(ctx context.Context, kind string, ok func(baremetalv1.Condition) bool) error {
 	return eventually(ctx, "the cluster's condition "+kind, func(ctx context.Context) (bool, string, error) {
-		c := &capi.Cluster{ObjectMeta: day2Meta(clusterName)}
+		c := &clusterv1.Cluster{ObjectMeta: day2Meta(clusterName)}
 		if err := s.kube.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil || c.Status.ProviderStatus == nil {
 			return false, "no status", err
 		}
@@ -178,7 +178,7 @@ func (s *scenario) awaitCluster(ctx context.Context, kind string, ok func(bareme
 
 func (s *scenario) stagesAre(ctx context.Context, want string) error {
 	return eventually(ctx, "the stages of the cluster", func(ctx context.Context) (bool, string, error) {
-		d := &kaas.ClusterDeploymentStatus{ObjectMeta: day2Meta(clusterName)}
+		d := &kaasv1.ClusterDeploymentStatus{ObjectMeta: day2Meta(clusterName)}
 		err := client.IgnoreNotFound(s.kube.Get(ctx, client.ObjectKeyFromObject(d), d))
 		var all []string
 		for _, x := range d.Stages {

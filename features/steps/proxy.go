@@ -13,10 +13,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
@@ -32,10 +32,10 @@ const (
 func (s *scenario) registerProxies(sc *stepRegistry) {
 	sc.Step(`^a cluster whose release downloads "([^"]*)" from a server behind a proxy with the password "([^"]*)"$`, "starts an HTTP proxy that demands this password and alone reaches the server; creates a management Cluster whose ClusterRelease has an item that downloads the file", s.clusterBehindProxy)
 	sc.Step(`^the cluster names the proxy$`, "sets proxy of the Cluster", func(ctx context.Context) error {
-		return s.changeCluster(ctx, func(v *baremetal.ClusterProviderSpec) { v.Proxy = proxyName })
+		return s.changeCluster(ctx, func(v *baremetalv1.ClusterProviderSpec) { v.Proxy = proxyName })
 	})
 	sc.Step(`^the operator creates the proxy$`, "creates the Proxy with the user name and password in its URL", func(ctx context.Context) error {
-		return s.create(ctx, &kaas.Proxy{ObjectMeta: day2Meta(proxyName), Spec: kaas.ProxySpec{HTTPProxy: kaas.ProxyURL(s.proxy.url)}})
+		return s.create(ctx, &kaasv1.Proxy{ObjectMeta: day2Meta(proxyName), Spec: kaasv1.ProxySpec{HTTPProxy: kaasv1.ProxyURL(s.proxy.url)}})
 	})
 }
 
@@ -82,17 +82,17 @@ func (s *scenario) clusterBehindProxy(ctx context.Context, path, password string
 	}
 	name := fmt.Sprintf("outbound-%d", rand.Uint32())
 	sum := sha256.Sum256([]byte(farText))
-	download := lcm.LCMStateItem{Runner: lcm.RunnerDownloader, Name: "download", Version: "1", Phase: lcm.PhaseDeploy, Params: map[string]string{
+	download := lcmv1.LCMStateItem{Runner: lcmv1.RunnerDownloader, Name: "download", Version: "1", Phase: lcmv1.PhaseDeploy, Params: map[string]string{
 		item.ParamURL: "http://" + farHost + path, item.ParamSHA256: hex.EncodeToString(sum[:]), item.ParamPath: path,
 	}}
-	c := &capi.Cluster{ObjectMeta: day2Meta(clusterName)}
-	c.Labels = map[string]string{capi.ProviderLabel: capi.ProviderBareMetal}
-	c.Spec.ProviderSpec.Value = baremetal.ClusterProviderSpec{KaaS: &baremetal.KaaS{Release: name}}
+	c := &clusterv1.Cluster{ObjectMeta: day2Meta(clusterName)}
+	c.Labels = map[string]string{clusterv1.ProviderLabel: clusterv1.ProviderBareMetal}
+	c.Spec.ProviderSpec.Value = baremetalv1.ClusterProviderSpec{KaaS: &baremetalv1.KaaS{Release: name}}
 	return s.create(ctx,
-		&kaas.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kaas.ClusterReleaseSpec{
-			Version: "0.1.0", LCMType: lcm.LCMTypeK0s,
-			AllowedDistributions: []kaas.Distribution{{ID: "debian", Default: true, Image: kaas.DistributionImage{URL: s.url(), Checksum: s.url() + ".sha256"}}},
-			MachineTypes:         map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineWorker: {download}},
+		&kaasv1.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kaasv1.ClusterReleaseSpec{
+			Version: "0.1.0", LCMType: lcmv1.LCMTypeK0s,
+			AllowedDistributions: []kaasv1.Distribution{{ID: "debian", Default: true, Image: kaasv1.DistributionImage{URL: s.url(), Checksum: s.url() + ".sha256"}}},
+			MachineTypes:         map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineWorker: {download}},
 		}},
-		&kaas.KaaSRelease{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kaas.KaaSReleaseSpec{Version: "0.1.0", ClusterRelease: name}}, c)
+		&kaasv1.KaaSRelease{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kaasv1.KaaSReleaseSpec{Version: "0.1.0", ClusterRelease: name}}, c)
 }

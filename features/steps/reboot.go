@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 )
 
 // registerReboots binds the steps on GracefulRebootRequests and on the nodes that they
@@ -25,10 +25,10 @@ func (s *scenario) registerReboots(sc *stepRegistry) {
 		return nil
 	})
 	sc.Step(`^the operator requests the graceful reboot of the cluster "([^"]*)"$`, "creates a GracefulRebootRequest of this name, of all machines", func(ctx context.Context, name string) error {
-		return s.kube.Create(ctx, &kaas.GracefulRebootRequest{ObjectMeta: day2Meta(name)})
+		return s.kube.Create(ctx, &kaasv1.GracefulRebootRequest{ObjectMeta: day2Meta(name)})
 	})
 	sc.Step(`^the graceful reboot of "([^"]*)" waits: "([^"]*)"$`, "waits until the message of a GracefulRebootRequest contains this text", func(ctx context.Context, name, text string) error {
-		return s.awaitRequest(ctx, name, "waits", func(r *kaas.GracefulRebootRequest) bool {
+		return s.awaitRequest(ctx, name, "waits", func(r *kaasv1.GracefulRebootRequest) bool {
 			return strings.Contains(strings.ReplaceAll(r.Status.Message, `"`, "'"), text)
 		})
 	})
@@ -41,25 +41,25 @@ func (s *scenario) registerReboots(sc *stepRegistry) {
 		})
 	})
 	sc.Step(`^the machine "([^"]*)" reports no reboot request$`, "waits until providerStatus.reboot of the Machine is empty", func(ctx context.Context, name string) error {
-		return s.awaitMachine(ctx, name, "requests no reboot", func(p *baremetal.MachineProviderStatus) bool { return p.Reboot == nil })
+		return s.awaitMachine(ctx, name, "requests no reboot", func(p *baremetalv1.MachineProviderStatus) bool { return p.Reboot == nil })
 	})
 }
 
-func (s *scenario) awaitRequest(ctx context.Context, name, what string, ok func(*kaas.GracefulRebootRequest) bool) error {
+func (s *scenario) awaitRequest(ctx context.Context, name, what string, ok func(*kaasv1.GracefulRebootRequest) bool) error {
 	return eventually(ctx, "the graceful reboot of "+name+" "+what, func(ctx context.Context) (bool, string, error) {
-		r := &kaas.GracefulRebootRequest{ObjectMeta: day2Meta(name)}
+		r := &kaasv1.GracefulRebootRequest{ObjectMeta: day2Meta(name)}
 		err := s.kube.Get(ctx, client.ObjectKeyFromObject(r), r)
 		return ok(r), fmt.Sprintf("%+v", r.Status), err
 	})
 }
 
 func (s *scenario) wereRebooted(ctx context.Context, machines, request string) error {
-	err := s.awaitRequest(ctx, request, "is completed", func(r *kaas.GracefulRebootRequest) bool {
+	err := s.awaitRequest(ctx, request, "is completed", func(r *kaasv1.GracefulRebootRequest) bool {
 		var names []string
 		for _, m := range r.Status.Machines {
 			names = append(names, m.Name)
 		}
-		return r.Status.State == kaas.RebootCompleted && strings.Join(names, ", ") == machines
+		return r.Status.State == kaasv1.RebootCompleted && strings.Join(names, ", ") == machines
 	})
 	if err != nil {
 		return err

@@ -29,9 +29,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/emulator/rack/journal"
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
@@ -74,20 +74,20 @@ type scenario struct {
 	mediumURL    string        // URL of the medium that the stranger has read
 	releaseClock func()        // lets the lab's time go on; nil: it goes on
 
-	machines        []string                      // names of the Machines that are servers, in the servers' order
-	plans           watch.Interface               // watch of ClusterUpdatePlans; nil: none was commenced
-	planSteps       map[string][]kaas.PlanStatus  // by target and id: the statuses that the watch has brought
-	cordons         *cordons                      // nil: no node is watched
-	executions      *executions                   // nil: no cluster was deployed
-	proxy           *outboundProxy                // nil: there is none
-	balancer        string                        // address of the Cluster's load balancer
-	releaseBalancer func()                        // nil: there is none
-	deployedBoots   map[string]uint64             // boot counts of the servers when the cluster was deployed, by machine
-	looks           int                           // that agents were made to take
-	items           map[string][]lcm.LCMStateItem // stateItems of LCMMachines, by name, when a step last waited for them
-	modules         *moduleServer                 // nil: none were listed
-	registrants     map[string]*registrant        // agents that the steps play, by their hosts
-	receiver        *receiver                     // nil: nobody has subscribed
+	machines        []string                        // names of the Machines that are servers, in the servers' order
+	plans           watch.Interface                 // watch of ClusterUpdatePlans; nil: none was commenced
+	planSteps       map[string][]kaasv1.PlanStatus  // by target and id: the statuses that the watch has brought
+	cordons         *cordons                        // nil: no node is watched
+	executions      *executions                     // nil: no cluster was deployed
+	proxy           *outboundProxy                  // nil: there is none
+	balancer        string                          // address of the Cluster's load balancer
+	releaseBalancer func()                          // nil: there is none
+	deployedBoots   map[string]uint64               // boot counts of the servers when the cluster was deployed, by machine
+	looks           int                             // that agents were made to take
+	items           map[string][]lcmv1.LCMStateItem // stateItems of LCMMachines, by name, when a step last waited for them
+	modules         *moduleServer                   // nil: none were listed
+	registrants     map[string]*registrant          // agents that the steps play, by their hosts
+	receiver        *receiver                       // nil: nobody has subscribed
 	kubectlOutput   string
 	dryRun          bool           // there was one
 	admissionError  error          // error of the last dry run; nil: it was accepted
@@ -99,9 +99,9 @@ type scenario struct {
 	targetWatch     *targetWatch   // nil: no Node of a pool is watched
 	schemas         map[int]string // names of FirmwareSchemas, by the number of the server
 
-	resetHost  *elemental.ElementalHost // whose Machine was deleted last
-	resetBoots uint64                   // boot count of that host's server at the deletion
-	phaseActs  *phaseActs               // nil: none were announced
+	resetHost  *elementalv1.ElementalHost // whose Machine was deleted last
+	resetBoots uint64                     // boot count of that host's server at the deletion
+	phaseActs  *phaseActs                 // nil: none were announced
 
 	checked *checkedBMC // that the scenario has taken by its address; nil: none
 }

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/lab"
 )
 
@@ -67,10 +67,10 @@ func (s *scenario) registerServerInventory(sc *stepRegistry) {
 	sc.Step(`^the inventory shows the host in "([^"]*)"$`, "waits until these fields of the BareMetalHostInventory's status have the values of the host", s.inventoryShows)
 	sc.Step(`^the host follows its inventory$`, "waits until the BareMetalHost has the BMC, boot MAC address, boot mode and power of its BareMetalHostInventory, and no image", s.followsInventory)
 	sc.Step(`^the inventory reports '([^']*)'$`, "waits until status.errorMessage of the BareMetalHostInventory contains this text", func(ctx context.Context, text string) error {
-		return s.awaitInventory(ctx, "reports "+text, func(i *kaas.BareMetalHostInventory) bool { return strings.Contains(i.Status.ErrorMessage, text) })
+		return s.awaitInventory(ctx, "reports "+text, func(i *kaasv1.BareMetalHostInventory) bool { return strings.Contains(i.Status.ErrorMessage, text) })
 	})
 	sc.Step(`^the inventory reports no error$`, "waits until the BareMetalHostInventory has neither errorMessage nor errorType", func(ctx context.Context) error {
-		return s.awaitInventory(ctx, "reports no error", func(i *kaas.BareMetalHostInventory) bool { return i.Status.ErrorMessage+i.Status.ErrorType == "" })
+		return s.awaitInventory(ctx, "reports no error", func(i *kaasv1.BareMetalHostInventory) bool { return i.Status.ErrorMessage+i.Status.ErrorType == "" })
 	})
 	sc.Step(`^the password of the credential is in a Secret alone$`, "waits until the BareMetalHostCredential names a Secret with a password, and has the text nowhere", s.passwordIsInSecret)
 }
@@ -79,19 +79,19 @@ func (s *scenario) hostKey() client.ObjectKey {
 	return client.ObjectKey{Namespace: lab.Namespace, Name: s.server.Name}
 }
 
-func (s *scenario) credential(password string) *kaas.BareMetalHostCredential {
-	c := &kaas.BareMetalHostCredential{ObjectMeta: day2Meta(credentialName)}
-	c.Labels = map[string]string{capi.ProviderLabel: capi.ProviderBareMetal}
-	c.Spec = kaas.BareMetalHostCredentialSpec{Username: s.server.Username, Password: kaas.CredentialPassword{Value: password}}
+func (s *scenario) credential(password string) *kaasv1.BareMetalHostCredential {
+	c := &kaasv1.BareMetalHostCredential{ObjectMeta: day2Meta(credentialName)}
+	c.Labels = map[string]string{clusterv1.ProviderLabel: clusterv1.ProviderBareMetal}
+	c.Spec = kaasv1.BareMetalHostCredentialSpec{Username: s.server.Username, Password: kaasv1.CredentialPassword{Value: password}}
 	return c
 }
 
-func (s *scenario) serverInventory() *kaas.BareMetalHostInventory {
-	i := &kaas.BareMetalHostInventory{ObjectMeta: day2Meta(s.server.Name)}
-	i.Labels = map[string]string{capi.ProviderLabel: capi.ProviderBareMetal, "rack": "a"}
-	i.Spec = kaas.BareMetalHostInventorySpec{
+func (s *scenario) serverInventory() *kaasv1.BareMetalHostInventory {
+	i := &kaasv1.BareMetalHostInventory{ObjectMeta: day2Meta(s.server.Name)}
+	i.Labels = map[string]string{clusterv1.ProviderLabel: clusterv1.ProviderBareMetal, "rack": "a"}
+	i.Spec = kaasv1.BareMetalHostInventorySpec{
 		BootMACAddress: s.server.BootMACAddress,
-		BMC:            kaas.InventoryBMC{Address: s.server.BMCAddress, CredentialsName: credentialName},
+		BMC:            kaasv1.InventoryBMC{Address: s.server.BMCAddress, CredentialsName: credentialName},
 	}
 	return i
 }
@@ -112,7 +112,7 @@ func (s *scenario) setCredential(ctx context.Context, password string) error {
 }
 
 // awaitInventory waits until ok accepts the BareMetalHostInventory.
-func (s *scenario) awaitInventory(ctx context.Context, what string, ok func(*kaas.BareMetalHostInventory) bool) error {
+func (s *scenario) awaitInventory(ctx context.Context, what string, ok func(*kaasv1.BareMetalHostInventory) bool) error {
 	return eventually(ctx, "the inventory "+what, func(ctx context.Context) (bool, string, error) {
 		i := s.serverInventory()
 		err := s.kube.Get(ctx, client.ObjectKeyFromObject(i), i)
@@ -190,8 +190,8 @@ func (s *scenario) passwordIsInSecret(ctx context.Context) error {
 // deleteInventories deletes all BareMetalHostInventories and BareMetalHostCredentials. Their
 // hosts are deleted apart: the finalizers are removed.
 func (b *testLab) deleteInventories(ctx context.Context) error {
-	var servers kaas.BareMetalHostInventoryList
-	var accounts kaas.BareMetalHostCredentialList
+	var servers kaasv1.BareMetalHostInventoryList
+	var accounts kaasv1.BareMetalHostCredentialList
 	in := client.InNamespace(lab.Namespace)
 	if err := errors.Join(b.kube.List(ctx, &servers, in), b.kube.List(ctx, &accounts, in)); err != nil {
 		return err

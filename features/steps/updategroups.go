@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 )
 
 // cordons lists which nodes were cordoned after each change, from a watch.
@@ -83,14 +83,14 @@ func (s *scenario) createUpdateGroup(ctx context.Context, name string, index, co
 			return err
 		}
 	}
-	g := &kaas.UpdateGroup{ObjectMeta: day2Meta(name), Spec: kaas.UpdateGroupSpec{Index: index, ConcurrentUpdates: concurrent}}
-	g.Labels = map[string]string{capi.ClusterNameLabel: clusterName}
+	g := &kaasv1.UpdateGroup{ObjectMeta: day2Meta(name), Spec: kaasv1.UpdateGroupSpec{Index: index, ConcurrentUpdates: concurrent}}
+	g.Labels = map[string]string{clusterv1.ClusterNameLabel: clusterName}
 	if err := s.kube.Create(ctx, g); err != nil {
 		return err
 	}
 	for _, of := range fields(machines) {
-		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, kaas.UpdateGroupLabel, name)
-		if err := s.kube.Patch(ctx, &capi.Machine{ObjectMeta: day2Meta(of)}, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, kaasv1.UpdateGroupLabel, name)
+		if err := s.kube.Patch(ctx, &clusterv1.Machine{ObjectMeta: day2Meta(of)}, client.RawPatch("application/merge-patch+json", patch)); err != nil {
 			return err
 		}
 	}

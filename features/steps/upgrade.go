@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	capi "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // releases are the releases of a scenario's cluster, in the order of the supported path.
@@ -23,21 +23,21 @@ const deployItem = "deploy"
 // releases returns ClusterReleases, and the KaaSRelease by which each is followed by the
 // next.
 func (s *scenario) releases() []client.Object {
-	image := kaas.DistributionImage{URL: s.url(), Checksum: s.url() + ".sha256"}
-	k := &kaas.KaaSRelease{ObjectMeta: metav1.ObjectMeta{Name: releases[0].name}, Spec: kaas.KaaSReleaseSpec{Version: "1.0.0", ClusterRelease: releases[0].name}}
+	image := kaasv1.DistributionImage{URL: s.url(), Checksum: s.url() + ".sha256"}
+	k := &kaasv1.KaaSRelease{ObjectMeta: metav1.ObjectMeta{Name: releases[0].name}, Spec: kaasv1.KaaSReleaseSpec{Version: "1.0.0", ClusterRelease: releases[0].name}}
 	out := []client.Object{k}
 	for i, of := range releases {
-		supported := kaas.SupportedClusterRelease{Name: of.name, Version: of.version}
+		supported := kaasv1.SupportedClusterRelease{Name: of.name, Version: of.version}
 		if i+1 < len(releases) {
-			supported.AvailableUpgrades = []kaas.AvailableUpgrade{{Version: releases[i+1].version}}
+			supported.AvailableUpgrades = []kaasv1.AvailableUpgrade{{Version: releases[i+1].version}}
 		}
 		k.Spec.SupportedClusterReleases = append(k.Spec.SupportedClusterReleases, supported)
-		it := lcm.LCMStateItem{
-			Runner: lcm.RunnerBash, Name: deployItem, Version: of.version, Phase: lcm.PhaseDeploy, Params: map[string]string{"script": "echo " + of.name + " > /etc/deployed"},
+		it := lcmv1.LCMStateItem{
+			Runner: lcmv1.RunnerBash, Name: deployItem, Version: of.version, Phase: lcmv1.PhaseDeploy, Params: map[string]string{"script": "echo " + of.name + " > /etc/deployed"},
 		}
-		out = append(out, &kaas.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: of.name}, Spec: kaas.ClusterReleaseSpec{
-			Version: of.version, LCMType: lcm.LCMTypeK0s, AllowedDistributions: []kaas.Distribution{{ID: "debian", Default: true, Image: image}},
-			MachineTypes: map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineWorker: {it}, lcm.MachineControl: {it}},
+		out = append(out, &kaasv1.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: of.name}, Spec: kaasv1.ClusterReleaseSpec{
+			Version: of.version, LCMType: lcmv1.LCMTypeK0s, AllowedDistributions: []kaasv1.Distribution{{ID: "debian", Default: true, Image: image}},
+			MachineTypes: map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineWorker: {it}, lcmv1.MachineControl: {it}},
 		}})
 	}
 	return out
@@ -52,8 +52,8 @@ func (s *scenario) registerUpgrades(sc *stepRegistry) {
 		return nil
 	})
 	sc.Step(`^the machine "([^"]*)" reaches the release "([^"]*)"$`, "waits until the LCMMachine is Ready with the items of this release", func(ctx context.Context, name, of string) error {
-		return s.awaitLCMMachine(ctx, name, "has the release "+of, func(m *lcm.LCMMachine) string {
-			if m.Status.Release == of && m.Spec.Release == of && m.Status.State == lcm.StateReady {
+		return s.awaitLCMMachine(ctx, name, "has the release "+of, func(m *lcmv1.LCMMachine) string {
+			if m.Status.Release == of && m.Spec.Release == of && m.Status.State == lcmv1.StateReady {
 				return ""
 			}
 			return fmt.Sprintf("%s with %q, wanted %q", m.Status.State, m.Status.Release, m.Spec.Release)
@@ -61,7 +61,7 @@ func (s *scenario) registerUpgrades(sc *stepRegistry) {
 	})
 	sc.Step(`^the cluster has the release "([^"]*)"$`, "waits until releaseRefs.current of the Cluster is this release, and each machine, if any, has it", s.hasRelease)
 	sc.Step(`^the cluster can be upgraded to "([^"]*)"$`, "waits until releaseRefs.available of the Cluster are these releases", func(ctx context.Context, names string) error {
-		return s.awaitReleases(ctx, "can be upgraded to "+names, func(c *capi.Cluster) bool {
+		return s.awaitReleases(ctx, "can be upgraded to "+names, func(c *clusterv1.Cluster) bool {
 			var is []string
 			for _, r := range c.Status.ProviderStatus.ReleaseRefs.Available {
 				is = append(is, r.Name)
@@ -72,22 +72,22 @@ func (s *scenario) registerUpgrades(sc *stepRegistry) {
 	sc.Step(`^the operator commences the step "([^"]*)" of the update to "([^"]*)"$`, "waits for the ClusterUpdatePlan, and sets commence of a step", s.commence)
 	sc.Step(`^the step "([^"]*)" of the update to "([^"]*)" goes from NotStarted through InProgress to Completed$`, "waits until a step of the ClusterUpdatePlan is Completed, and checks that it had these statuses, in this order", s.goesThrough)
 	sc.Step(`^the update to "([^"]*)" is (NotStarted|InProgress|Completed)$`, "waits until the ClusterUpdatePlan has this status", func(ctx context.Context, to, want string) error {
-		return s.awaitPlan(ctx, to, "is "+want, func(p *kaas.ClusterUpdatePlan) bool { return string(p.Status.Status) == want })
+		return s.awaitPlan(ctx, to, "is "+want, func(p *kaasv1.ClusterUpdatePlan) bool { return string(p.Status.Status) == want })
 	})
 	sc.NegativeStep(`^the step "([^"]*)" of the update to "([^"]*)" does not begin$`, "asserts, once each controller has reconciled every object, that a step of the ClusterUpdatePlan is NotStarted", s.doesNotBegin)
 	sc.NegativeStep(`^the cluster stays with the release "([^"]*)"$`, "asserts, once each controller has reconciled every object, that the LCMCluster and each machine have this release", s.staysWithRelease)
 }
 
 func (s *scenario) setRelease(ctx context.Context, to string, opts ...client.PatchOption) error {
-	c := &capi.Cluster{ObjectMeta: day2Meta(clusterName)}
+	c := &clusterv1.Cluster{ObjectMeta: day2Meta(clusterName)}
 	patch := fmt.Appendf(nil, `{"spec":{"providerSpec":{"value":{"release":%q}}}}`, to)
 	return s.kube.Patch(ctx, c, client.RawPatch("application/merge-patch+json", patch), opts...)
 }
 
 // awaitReleases waits until ok accepts the Cluster, which has a status.
-func (s *scenario) awaitReleases(ctx context.Context, what string, ok func(*capi.Cluster) bool) error {
+func (s *scenario) awaitReleases(ctx context.Context, what string, ok func(*clusterv1.Cluster) bool) error {
 	return eventually(ctx, "the cluster "+what, func(ctx context.Context) (bool, string, error) {
-		c := &capi.Cluster{ObjectMeta: day2Meta(clusterName)}
+		c := &clusterv1.Cluster{ObjectMeta: day2Meta(clusterName)}
 		if err := s.kube.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
 			return false, "", err
 		}
@@ -99,7 +99,7 @@ func (s *scenario) awaitReleases(ctx context.Context, what string, ok func(*capi
 }
 
 func (s *scenario) hasRelease(ctx context.Context, name string) error {
-	return s.awaitReleases(ctx, "has the release "+name, func(c *capi.Cluster) bool {
+	return s.awaitReleases(ctx, "has the release "+name, func(c *clusterv1.Cluster) bool {
 		is := c.Status.ProviderStatus.ReleaseRefs.Current
 		return is != nil && is.Name == name && s.otherReleases(ctx, name) == nil
 	})
@@ -107,7 +107,7 @@ func (s *scenario) hasRelease(ctx context.Context, name string) error {
 
 // otherReleases returns an error that names the machines whose release is another one.
 func (s *scenario) otherReleases(ctx context.Context, name string) error {
-	var l lcm.LCMMachineList
+	var l lcmv1.LCMMachineList
 	if err := s.kube.List(ctx, &l); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (s *scenario) staysWithRelease(ctx context.Context, name string) error {
 	if err := s.letDay2ControllersAct(ctx); err != nil {
 		return err
 	}
-	l := &lcm.LCMCluster{ObjectMeta: day2Meta(clusterName)}
+	l := &lcmv1.LCMCluster{ObjectMeta: day2Meta(clusterName)}
 	if err := s.kube.Get(ctx, client.ObjectKeyFromObject(l), l); err != nil {
 		return err
 	}

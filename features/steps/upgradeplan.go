@@ -8,15 +8,15 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // planOf returns the ClusterUpdatePlan of the scenario's cluster to a release.
-func (s *scenario) planOf(ctx context.Context, to string) (*kaas.ClusterUpdatePlan, error) {
-	var all kaas.ClusterUpdatePlanList
+func (s *scenario) planOf(ctx context.Context, to string) (*kaasv1.ClusterUpdatePlan, error) {
+	var all kaasv1.ClusterUpdatePlanList
 	if err := s.kube.List(ctx, &all, client.InNamespace(lab.Namespace)); err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (s *scenario) planOf(ctx context.Context, to string) (*kaas.ClusterUpdatePl
 }
 
 // awaitPlan waits until ok accepts the ClusterUpdatePlan to a release.
-func (s *scenario) awaitPlan(ctx context.Context, to, what string, ok func(*kaas.ClusterUpdatePlan) bool) error {
+func (s *scenario) awaitPlan(ctx context.Context, to, what string, ok func(*kaasv1.ClusterUpdatePlan) bool) error {
 	return eventually(ctx, "the update to "+to+" "+what, func(ctx context.Context) (bool, string, error) {
 		p, err := s.planOf(ctx, to)
 		if err != nil || p == nil {
@@ -40,8 +40,8 @@ func (s *scenario) awaitPlan(ctx context.Context, to, what string, ok func(*kaas
 }
 
 func (s *scenario) commence(ctx context.Context, id, to string) error {
-	err := s.awaitPlan(ctx, to, "has the step "+id, func(p *kaas.ClusterUpdatePlan) bool {
-		return slices.ContainsFunc(p.Status.Steps, func(x kaas.PlanStepStatus) bool { return x.ID == id })
+	err := s.awaitPlan(ctx, to, "has the step "+id, func(p *kaasv1.ClusterUpdatePlan) bool {
+		return slices.ContainsFunc(p.Status.Steps, func(x kaasv1.PlanStepStatus) bool { return x.ID == id })
 	})
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (s *scenario) watchPlans() error {
 	if s.plans != nil {
 		return nil
 	}
-	w, err := s.kube.Watch(context.Background(), &kaas.ClusterUpdatePlanList{}, client.InNamespace(lab.Namespace)) // until the scenario ends
+	w, err := s.kube.Watch(context.Background(), &kaasv1.ClusterUpdatePlanList{}, client.InNamespace(lab.Namespace)) // until the scenario ends
 	s.plans = w
 	return err
 }
@@ -78,8 +78,8 @@ func (s *scenario) goesThrough(ctx context.Context, id, to string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience.Limit())
 	defer cancel()
 	for {
-		if got := s.planSteps[to+" "+id]; len(got) > 0 && got[len(got)-1] == kaas.PlanCompleted {
-			if want := []kaas.PlanStatus{kaas.PlanNotStarted, kaas.PlanInProgress, kaas.PlanCompleted}; !slices.Equal(got, want) {
+		if got := s.planSteps[to+" "+id]; len(got) > 0 && got[len(got)-1] == kaasv1.PlanCompleted {
+			if want := []kaasv1.PlanStatus{kaasv1.PlanNotStarted, kaasv1.PlanInProgress, kaasv1.PlanCompleted}; !slices.Equal(got, want) {
 				return fmt.Errorf("it went through %v", got)
 			}
 			return nil
@@ -88,7 +88,7 @@ func (s *scenario) goesThrough(ctx context.Context, id, to string) error {
 		case <-ctx.Done():
 			return fmt.Errorf("it went through %v: %w", s.planSteps[to+" "+id], ctx.Err())
 		case ev, open := <-s.plans.ResultChan():
-			p, ok := ev.Object.(*kaas.ClusterUpdatePlan)
+			p, ok := ev.Object.(*kaasv1.ClusterUpdatePlan)
 			if !open || !ok {
 				return fmt.Errorf("the watch has ended: %+v", ev.Object)
 			}
@@ -98,9 +98,9 @@ func (s *scenario) goesThrough(ctx context.Context, id, to string) error {
 }
 
 // sawPlan notes the statuses that the steps of a plan have had.
-func (s *scenario) sawPlan(p *kaas.ClusterUpdatePlan) {
+func (s *scenario) sawPlan(p *kaasv1.ClusterUpdatePlan) {
 	if s.planSteps == nil {
-		s.planSteps = map[string][]kaas.PlanStatus{}
+		s.planSteps = map[string][]kaasv1.PlanStatus{}
 	}
 	for _, x := range p.Status.Steps {
 		name := p.Spec.Target + " " + x.ID
@@ -121,8 +121,8 @@ func (s *scenario) doesNotBegin(ctx context.Context, id, to string) error {
 	if p == nil {
 		return errors.New("there is no ClusterUpdatePlan")
 	}
-	i := slices.IndexFunc(p.Status.Steps, func(x kaas.PlanStepStatus) bool { return x.ID == id })
-	if i < 0 || p.Status.Steps[i].Status != kaas.PlanNotStarted {
+	i := slices.IndexFunc(p.Status.Steps, func(x kaasv1.PlanStepStatus) bool { return x.ID == id })
+	if i < 0 || p.Status.Steps[i].Status != kaasv1.PlanNotStarted {
 		return fmt.Errorf("the plan is %+v", p.Status)
 	}
 	return nil

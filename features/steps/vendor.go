@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 )
@@ -43,7 +43,7 @@ func (s *scenario) registerVendor(sc *stepRegistry) {
 	sc.Step(`^the operator tries to remove the module "([^"]*)"$`, "removes a module, NAME VERSION, from the list of modules in a dry run", s.tryRemoval)
 	sc.Step(`^the operator tries to delete the list of modules$`, "deletes the list in a dry run", func(ctx context.Context) error {
 		s.dryRun = true
-		s.admissionError = s.kube.Delete(ctx, &kaas.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: modulesName}}, client.DryRunAll)
+		s.admissionError = s.kube.Delete(ctx, &kaasv1.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: modulesName}}, client.DryRunAll)
 		return nil
 	})
 }
@@ -71,7 +71,7 @@ func (s *scenario) publishIndex(_ context.Context, list string) error {
 
 // modulesOf returns the modules of a list, NAME VERSION each.
 func (s *scenario) modulesOf(ctx context.Context, name string) (out []string, err error) {
-	o := &kaas.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	o := &kaasv1.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	err = s.kube.Get(ctx, client.ObjectKeyFromObject(o), o)
 	for _, m := range o.Spec.Modules {
 		out = append(out, string(m.Name)+" "+string(m.Version))
@@ -88,7 +88,7 @@ func (s *scenario) vendorsListHas(ctx context.Context, list string) error {
 
 func (s *scenario) editVendorsList(ctx context.Context, list string) error {
 	return retry.RetryOnConflict(conflictBackoff, func() error {
-		o := &kaas.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: vendorsList}}
+		o := &kaasv1.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: vendorsList}}
 		if err := s.kube.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (s *scenario) editVendorsList(ctx context.Context, list string) error {
 			if err != nil {
 				return err
 			}
-			o.Spec.Modules = append(o.Spec.Modules, kaas.Module{Name: kaas.ModuleName(name), Version: kaas.SemVer(version), SHA256Sum: strings.Repeat("0", 64)})
+			o.Spec.Modules = append(o.Spec.Modules, kaasv1.Module{Name: kaasv1.ModuleName(name), Version: kaasv1.SemVer(version), SHA256Sum: strings.Repeat("0", 64)})
 		}
 		return s.kube.Update(ctx, o)
 	})
@@ -107,12 +107,12 @@ func (s *scenario) editVendorsList(ctx context.Context, list string) error {
 func (s *scenario) tryRemoval(ctx context.Context, text string) error {
 	s.dryRun = true
 	return retry.RetryOnConflict(conflictBackoff, func() error {
-		o := &kaas.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: modulesName}}
+		o := &kaasv1.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: modulesName}}
 		if err := s.kube.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 			return err
 		}
 		before := len(o.Spec.Modules)
-		o.Spec.Modules = slices.DeleteFunc(o.Spec.Modules, func(m kaas.Module) bool { return string(m.Name)+" "+string(m.Version) == text })
+		o.Spec.Modules = slices.DeleteFunc(o.Spec.Modules, func(m kaasv1.Module) bool { return string(m.Name)+" "+string(m.Version) == text })
 		if len(o.Spec.Modules) == before {
 			return fmt.Errorf("the list has no module %s", text)
 		}

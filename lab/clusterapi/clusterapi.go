@@ -33,7 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -59,7 +59,7 @@ func New(c Config) (*Core, error) {
 		return nil, errors.New("clusterapi: Config.API, Config.Clock or Config.Wall is nil")
 	}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme), capi.AddToScheme(scheme), elemental.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme), capi.AddToScheme(scheme), elementalv1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("clusterapi: %w", err)
 	}
 	mgr, err := ctrl.NewManager(c.API, ctrl.Options{

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 	"github.com/metalab-dev/metalab/controller/elemental/object"
 )
@@ -26,10 +26,10 @@ func (k *Core) setupClusters() error {
 	return ctrl.NewControllerManagedBy(k.manager).
 		Named("clusterapi-cluster").
 		For(&capi.Cluster{}).
-		Watches(&elemental.ElementalCluster{}, enqueue(func(ctx context.Context, c *elemental.ElementalCluster) []client.ObjectKey {
+		Watches(&elementalv1.ElementalCluster{}, enqueue(func(ctx context.Context, c *elementalv1.ElementalCluster) []client.ObjectKey {
 			return k.clustersOf(ctx, c)
 		})).
-		Watches(&elemental.ElementalMachine{}, enqueue(func(_ context.Context, m *elemental.ElementalMachine) []client.ObjectKey { return named(m) })).
+		Watches(&elementalv1.ElementalMachine{}, enqueue(func(_ context.Context, m *elementalv1.ElementalMachine) []client.ObjectKey { return named(m) })).
 		Watches(&capi.Machine{}, enqueue(func(_ context.Context, m *capi.Machine) []client.ObjectKey {
 			return []client.ObjectKey{{Namespace: m.Namespace, Name: m.Spec.ClusterName}}
 		})).
@@ -38,7 +38,7 @@ func (k *Core) setupClusters() error {
 }
 
 // clustersOf returns the Clusters that name an infrastructure: it may be made after them.
-func (k *Core) clustersOf(ctx context.Context, c *elemental.ElementalCluster) (out []client.ObjectKey) {
+func (k *Core) clustersOf(ctx context.Context, c *elementalv1.ElementalCluster) (out []client.ObjectKey) {
 	var list capi.ClusterList
 	if err := k.client.List(ctx, &list, client.InNamespace(c.Namespace)); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "clusters are not listed")
@@ -113,11 +113,11 @@ func holds(t capi.ConditionType, is bool, reason string) capi.Condition {
 }
 
 // infrastructure returns the infrastructure of a Cluster, nil when there is none.
-func (k *Core) infrastructure(ctx context.Context, c *capi.Cluster) (*elemental.ElementalCluster, error) {
+func (k *Core) infrastructure(ctx context.Context, c *capi.Cluster) (*elementalv1.ElementalCluster, error) {
 	if c.Spec.InfrastructureRef == nil {
 		return nil, nil
 	}
-	out := new(elemental.ElementalCluster)
+	out := new(elementalv1.ElementalCluster)
 	err := k.client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.Spec.InfrastructureRef.Name}, out)
 	if err != nil {
 		return nil, client.IgnoreNotFound(err)
@@ -152,7 +152,7 @@ func (k *Core) bootstrapped(ctx context.Context, machines []capi.Machine) (bool,
 		if err != nil {
 			return false, err
 		}
-		if infra != nil && condition.IsTrue(infra, elemental.HostReady) {
+		if infra != nil && condition.IsTrue(infra, elementalv1.HostReady) {
 			return true, nil
 		}
 	}
@@ -165,7 +165,7 @@ func ofControlPlane(m *capi.Machine) bool {
 }
 
 // removeCluster deletes the Machines of a Cluster, then its infrastructure, then lets it go.
-func (k *Core) removeCluster(ctx context.Context, before, c *capi.Cluster, machines []capi.Machine, infra *elemental.ElementalCluster) error {
+func (k *Core) removeCluster(ctx context.Context, before, c *capi.Cluster, machines []capi.Machine, infra *elementalv1.ElementalCluster) error {
 	if len(machines) > 0 {
 		for i := range machines {
 			if err := k.remove(ctx, &machines[i]); err != nil {

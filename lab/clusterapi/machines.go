@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/yaml"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 	"github.com/metalab-dev/metalab/controller/elemental/object"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
@@ -28,7 +28,7 @@ import (
 )
 
 func (k *Core) setupMachines() error {
-	ofInfra := enqueue(func(ctx context.Context, m *elemental.ElementalMachine) (out []client.ObjectKey) {
+	ofInfra := enqueue(func(ctx context.Context, m *elementalv1.ElementalMachine) (out []client.ObjectKey) {
 		var list capi.MachineList
 		if err := k.client.List(ctx, &list, client.InNamespace(m.Namespace)); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "machines are not listed")
@@ -55,7 +55,7 @@ func (k *Core) setupMachines() error {
 	return ctrl.NewControllerManagedBy(k.manager).
 		Named("clusterapi-machine").
 		For(&capi.Machine{}).
-		Watches(&elemental.ElementalMachine{}, ofInfra).
+		Watches(&elementalv1.ElementalMachine{}, ofInfra).
 		Watches(&capi.Cluster{}, ofCluster).
 		WithOptions(k.Options()).
 		Complete(reconciler(k.Enter, k.client, k.machine))
@@ -78,8 +78,8 @@ func reconciler[T any, O interface {
 }
 
 // machineInfrastructure returns the infrastructure of a Machine, nil when there is none.
-func (k *Core) machineInfrastructure(ctx context.Context, m *capi.Machine) (*elemental.ElementalMachine, error) {
-	out := new(elemental.ElementalMachine)
+func (k *Core) machineInfrastructure(ctx context.Context, m *capi.Machine) (*elementalv1.ElementalMachine, error) {
+	out := new(elementalv1.ElementalMachine)
 	err := k.client.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.InfrastructureRef.Name}, out)
 	if err != nil {
 		return nil, client.IgnoreNotFound(err)
@@ -149,7 +149,7 @@ func phaseOfMachine(m *capi.Machine) capi.MachinePhase {
 }
 
 // findNode sets the Node of a Machine: infrastructure is ready once its Node has the provider ID.
-func (k *Core) findNode(ctx context.Context, m *capi.Machine, infra *elemental.ElementalMachine) error {
+func (k *Core) findNode(ctx context.Context, m *capi.Machine, infra *elementalv1.ElementalMachine) error {
 	if m.Status.NodeRef != nil || infra.Spec.HostRef == nil {
 		return nil
 	}
@@ -162,7 +162,7 @@ func (k *Core) findNode(ctx context.Context, m *capi.Machine, infra *elemental.E
 }
 
 // removeMachine deletes the infrastructure of a Machine, then its Node, then lets it go.
-func (k *Core) removeMachine(ctx context.Context, before, m *capi.Machine, infra *elemental.ElementalMachine) error {
+func (k *Core) removeMachine(ctx context.Context, before, m *capi.Machine, infra *elementalv1.ElementalMachine) error {
 	if infra != nil {
 		if err := k.remove(ctx, infra); err != nil {
 			return err

@@ -28,7 +28,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/agent/lcm"
 	"github.com/metalab-dev/metalab/agent/sys"
-	api "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/kube"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
@@ -45,8 +45,8 @@ func account(t *testing.T, cs *kubernetes.Clientset, machine string, secrets ...
 	_, err := cs.CoreV1().ServiceAccounts(meta.Namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta}, metav1.CreateOptions{})
 	if err == nil {
 		_, err = cs.RbacV1().Roles(meta.Namespace).Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{api.GroupVersion.Group}, Resources: []string{"lcmmachines"}, ResourceNames: []string{machine}, Verbs: []string{"get", "watch"}},
-			{APIGroups: []string{api.GroupVersion.Group}, Resources: []string{"lcmmachines/status"}, ResourceNames: []string{machine}, Verbs: []string{"patch"}},
+			{APIGroups: []string{lcmv1.GroupVersion.Group}, Resources: []string{"lcmmachines"}, ResourceNames: []string{machine}, Verbs: []string{"get", "watch"}},
+			{APIGroups: []string{lcmv1.GroupVersion.Group}, Resources: []string{"lcmmachines/status"}, ResourceNames: []string{machine}, Verbs: []string{"patch"}},
 			{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: secrets, Verbs: []string{"get"}},
 		}}, metav1.CreateOptions{})
 	}
@@ -80,7 +80,7 @@ func TestAgentOnThisMachineWithAnAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(api.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(lcmv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	c, err := client.New(k.RESTConfig(), client.Options{Scheme: scheme})
@@ -108,7 +108,7 @@ func TestAgentOnThisMachineWithAnAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	const path = "/root/host-os-modules/file-template-1.0.0"
-	items := item.HostOS("test", m.Name, m.Version, api.PhaseReconfigure)
+	items := item.HostOS("test", m.Name, m.Version, lcmv1.PhaseReconfigure)
 	values := func(a int) string {
 		b, err := json.Marshal(map[string]any{"path": "/etc/app.conf", "settings": map[string]any{"a": a}, "root": dir})
 		if err != nil {
@@ -123,8 +123,8 @@ func TestAgentOnThisMachineWithAnAPI(t *testing.T) {
 			item.ParamValues: values(1), item.ParamSecretRef: "default/app", item.ParamSecretVersion: secret.ResourceVersion,
 		},
 	}
-	machine := &api.LCMMachine{ObjectMeta: metav1.ObjectMeta{Name: "worker-0", Namespace: "default"}}
-	machine.Spec = api.LCMMachineSpec{Type: api.MachineWorker, LCMType: api.LCMTypeK0s, StateItems: item.Merge(items, overwrites), StateItemsOverwrites: overwrites}
+	machine := &lcmv1.LCMMachine{ObjectMeta: metav1.ObjectMeta{Name: "worker-0", Namespace: "default"}}
+	machine.Spec = lcmv1.LCMMachineSpec{Type: lcmv1.MachineWorker, LCMType: lcmv1.LCMTypeK0s, StateItems: item.Merge(items, overwrites), StateItemsOverwrites: overwrites}
 	if err := c.Create(t.Context(), machine); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestAgentOnThisMachineWithAnAPI(t *testing.T) {
 			}
 		}
 	}
-	done := func() bool { return item.ComputeState(machine) == api.StateReady }
+	done := func() bool { return item.ComputeState(machine) == lcmv1.StateReady }
 	written := func(want ...string) {
 		t.Helper()
 		b, err := os.ReadFile(filepath.Join(dir, "etc/app.conf"))

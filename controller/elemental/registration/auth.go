@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/token"
 )
 
@@ -49,7 +49,7 @@ func forbidden(err error) error {
 
 // authorizeHost returns an error unless the request has a token that the host made for the
 // registration.
-func (r *request) authorizeHost(name, publicKey string, g *elemental.ElementalRegistration) error {
+func (r *request) authorizeHost(name, publicKey string, g *elementalv1.ElementalRegistration) error {
 	text, err := r.bearer(hostHeader)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (r *request) authorizeHost(name, publicKey string, g *elemental.ElementalRe
 }
 
 // authorizeRegistration returns an error unless the request has a token of the registration.
-func (r *request) authorizeRegistration(g *elemental.ElementalRegistration) error {
+func (r *request) authorizeRegistration(g *elementalv1.ElementalRegistration) error {
 	text, err := r.bearer(registrationHeader)
 	if err != nil {
 		return err
@@ -83,6 +83,6 @@ func (r *request) authorizeRegistration(g *elemental.ElementalRegistration) erro
 	return r.check(text, key, token.Expected{Subject: uri(g), Audience: uri(g)})
 }
 
-func uri(g *elemental.ElementalRegistration) string {
+func uri(g *elementalv1.ElementalRegistration) string {
 	return g.Spec.Config.Elemental.Registration.URI
 }

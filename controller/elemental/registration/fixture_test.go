@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/token"
 )
 
@@ -55,7 +55,7 @@ func uriOf(name string) string { return base + Path(ns, name) }
 func start(t *testing.T, compat Compat, objects ...client.Object) *lab {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(elemental.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(elementalv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	l := &lab{t: t}
@@ -64,7 +64,7 @@ func start(t *testing.T, compat Compat, objects ...client.Object) *lab {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"fire", "other"} {
-		g := &elemental.ElementalRegistration{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, UID: "uid-of-" + "registration"}}
+		g := &elementalv1.ElementalRegistration{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, UID: "uid-of-" + "registration"}}
 		g.Spec.Config.Elemental.Registration.URI = uriOf(name)
 		if name == "fire" {
 			g.Spec.HostLabels, g.Spec.HostAnnotations = map[string]string{"rack": "a"}, map[string]string{"note": "from the registration"}
@@ -74,7 +74,7 @@ func start(t *testing.T, compat Compat, objects ...client.Object) *lab {
 	if l.token, err = token.Sign(l.key, token.Registration{URI: uriOf("fire")}, now); err != nil {
 		t.Fatal(err)
 	}
-	l.Client = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&elemental.ElementalHost{}).Build(), interceptor.Funcs{
+	l.Client = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&elementalv1.ElementalHost{}).Build(), interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			l.writes++
 			return c.Create(ctx, o, opts...)
@@ -140,8 +140,8 @@ func (a *agent) token(t *testing.T) string {
 }
 
 // host is the object of an agent's server.
-func (a *agent) host() *elemental.ElementalHost {
-	return &elemental.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: a.name, UID: "uid-of-host"}, Spec: elemental.ElementalHostSpec{PubKey: a.public}}
+func (a *agent) host() *elementalv1.ElementalHost {
+	return &elementalv1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: a.name, UID: "uid-of-host"}, Spec: elementalv1.ElementalHostSpec{PubKey: a.public}}
 }
 
 // do sends a request below the registration.
@@ -182,9 +182,9 @@ func wants(t *testing.T, r *http.Response, status int, body string) {
 	}
 }
 
-func (l *lab) host(name string) *elemental.ElementalHost {
+func (l *lab) host(name string) *elementalv1.ElementalHost {
 	l.t.Helper()
-	h := new(elemental.ElementalHost)
+	h := new(elementalv1.ElementalHost)
 	if err := l.Get(l.t.Context(), client.ObjectKey{Namespace: ns, Name: name}, h); err != nil {
 		l.t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 	"github.com/metalab-dev/metalab/controller/elemental/object"
 )
@@ -32,11 +32,11 @@ type request struct {
 const registrationNotFound = "ElementalRegistration '%s' not found"
 
 // loadRegistration returns the registration that the path names.
-func (r *request) loadRegistration() (*elemental.ElementalRegistration, error) {
+func (r *request) loadRegistration() (*elementalv1.ElementalRegistration, error) {
 	if !valid(r.namespace) || !valid(r.name) { // it is in no cache, and must not be part of a URL
 		return nil, refuse(http.StatusNotFound, nil, registrationNotFound, r.name)
 	}
-	g := new(elemental.ElementalRegistration)
+	g := new(elementalv1.ElementalRegistration)
 	key := client.ObjectKey{Namespace: r.namespace, Name: r.name}
 	err := r.Client.Get(r.context(), key, g)
 	if apierrors.IsNotFound(err) {
@@ -55,22 +55,22 @@ func (r *request) loadRegistration() (*elemental.ElementalRegistration, error) {
 func valid(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
 
 // loadHost returns the host that the path names, whichever registration it is of.
-func (r *request) loadHost() (*elemental.ElementalHost, error) {
+func (r *request) loadHost() (*elementalv1.ElementalHost, error) {
 	return r.loadHostBy(r.hosts.Get)
 }
 
 // loadHostNow returns it as the API has it, past the cache.
-func (r *request) loadHostNow() (*elemental.ElementalHost, error) {
+func (r *request) loadHostNow() (*elementalv1.ElementalHost, error) {
 	return r.loadHostBy(func(ctx context.Context, key client.ObjectKey, o client.Object) error {
 		return r.Reader.Get(ctx, key, o)
 	})
 }
 
-func (r *request) loadHostBy(get func(context.Context, client.ObjectKey, client.Object) error) (*elemental.ElementalHost, error) {
+func (r *request) loadHostBy(get func(context.Context, client.ObjectKey, client.Object) error) (*elementalv1.ElementalHost, error) {
 	if !valid(r.host) {
 		return nil, refuse(http.StatusNotFound, nil, "ElementalHost '%s' not found", r.host)
 	}
-	h := new(elemental.ElementalHost)
+	h := new(elementalv1.ElementalHost)
 	err := get(r.context(), client.ObjectKey{Namespace: r.namespace, Name: r.host}, h)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -83,7 +83,7 @@ func (r *request) loadHostBy(get func(context.Context, client.ObjectKey, client.
 
 // authorized returns the registration and the host that the path names, if the request has a
 // token of that host.
-func (r *request) authorized() (*elemental.ElementalHost, error) {
+func (r *request) authorized() (*elementalv1.ElementalHost, error) {
 	g, err := r.loadRegistration()
 	if err != nil {
 		return nil, err
@@ -133,17 +133,17 @@ func (r *request) create() (answer, error) {
 	if problems := validation.IsDNS1123Subdomain(body.Name); len(problems) > 0 {
 		return answer{}, refuse(http.StatusBadRequest, nil, "Could not create Elemental Host '%s': "+strings.Join(problems, ", "), body.Name)
 	}
-	h := &elemental.ElementalHost{
+	h := &elementalv1.ElementalHost{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: r.namespace, Name: body.Name,
 			Labels: merge(g.Spec.HostLabels, body.Labels), Annotations: merge(g.Spec.HostAnnotations, body.Annotations),
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: elemental.GroupVersion.String(), Kind: "ElementalRegistration", Name: g.Name, UID: g.UID, Controller: ptr.To(true),
+				APIVersion: elementalv1.GroupVersion.String(), Kind: "ElementalRegistration", Name: g.Name, UID: g.UID, Controller: ptr.To(true),
 			}},
 			// The controller would add it in a write of its own.
-			Finalizers: []string{elemental.Finalizer},
+			Finalizers: []string{elementalv1.Finalizer},
 		},
-		Spec: elemental.ElementalHostSpec{PubKey: body.PubKey},
+		Spec: elementalv1.ElementalHostSpec{PubKey: body.PubKey},
 	}
 	err = r.Client.Create(r.context(), h)
 	switch {
@@ -231,18 +231,18 @@ const maxConditions = 32
 
 // apply changes a host by what its agent reports. Labels and annotations are added and never
 // removed.
-func (r *request) apply(p *patchRequest, h *elemental.ElementalHost) error {
+func (r *request) apply(p *patchRequest, h *elementalv1.ElementalHost) error {
 	h.Annotations, h.Labels = merge(h.Annotations, p.Annotations), merge(h.Labels, p.Labels)
 	for _, l := range []struct {
 		label string
 		value *bool
-	}{{elemental.InstalledLabel, p.Installed}, {elemental.BootstrappedLabel, p.Bootstrapped}, {elemental.ResetLabel, p.Reset}} {
+	}{{elementalv1.InstalledLabel, p.Installed}, {elementalv1.BootstrappedLabel, p.Bootstrapped}, {elementalv1.ResetLabel, p.Reset}} {
 		if l.value != nil && (*l.value || r.Compat.Labels) {
-			metav1.SetMetaDataLabel(&h.ObjectMeta, l.label, elemental.True)
+			metav1.SetMetaDataLabel(&h.ObjectMeta, l.label, elementalv1.True)
 		}
 	}
 	if p.InPlaceUpdate != nil {
-		metav1.SetMetaDataLabel(&h.ObjectMeta, elemental.InPlaceUpdateLabel, *p.InPlaceUpdate)
+		metav1.SetMetaDataLabel(&h.ObjectMeta, elementalv1.InPlaceUpdateLabel, *p.InPlaceUpdate)
 	}
 	if p.Condition != nil {
 		if p.Condition.Type == "" || p.Condition.Status == "" {

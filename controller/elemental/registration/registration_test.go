@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	elemental "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 	"github.com/metalab-dev/metalab/controller/elemental/token"
 )
@@ -252,8 +252,8 @@ func TestHostReports(t *testing.T) {
 	wants(t, l.patch(a, `{`+extras+`"inPlaceUpdate":"done","condition":{"type":"OSVersionReady","status":"False","severity":"Error","reason":"OSVersionReconciliationFailed","message":"no","lastTransitionTime":null}}`), 200,
 		`{"name":"host-1","annotations":{"a":"b"},"labels":{"elementalhost.infrastructure.cluster.x-k8s.io/in-place-update":"done","elementalhost.infrastructure.cluster.x-k8s.io/installed":"true","zone":"b"},"installed":true,"inPlaceUpgrade":"done"}`)
 	h = l.host(a.name)
-	if h.Status.Phase != elemental.PhaseFinalizingRegistration {
-		t.Errorf("phase %q, want %q", h.Status.Phase, elemental.PhaseFinalizingRegistration)
+	if h.Status.Phase != elementalv1.PhaseFinalizingRegistration {
+		t.Errorf("phase %q, want %q", h.Status.Phase, elementalv1.PhaseFinalizingRegistration)
 	}
 	var got []string
 	for _, c := range h.Status.Conditions {
@@ -296,7 +296,7 @@ func TestFalseSetsNoLabel(t *testing.T) {
 		}
 		want := map[string]string(nil)
 		if compat {
-			want = map[string]string{elemental.InstalledLabel: "true", elemental.BootstrappedLabel: "true", elemental.ResetLabel: "true"}
+			want = map[string]string{elementalv1.InstalledLabel: "true", elementalv1.BootstrappedLabel: "true", elementalv1.ResetLabel: "true"}
 		}
 		if got := l.host(a.name).Labels; !maps.Equal(got, want) {
 			t.Errorf("labels after false with %v: %v, want %v", compat, got, want)
@@ -396,11 +396,11 @@ func TestHostThatIsGone(t *testing.T) {
 // staleReader is a cache that still has a host that is gone.
 type staleReader struct {
 	client.Client
-	host *elemental.ElementalHost
+	host *elementalv1.ElementalHost
 }
 
 func (s *staleReader) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-	if h, ok := o.(*elemental.ElementalHost); ok {
+	if h, ok := o.(*elementalv1.ElementalHost); ok {
 		s.host.DeepCopyInto(h)
 		h.ResourceVersion = "99"
 		return nil
@@ -420,7 +420,7 @@ func TestReportSurvivesConcurrentChange(t *testing.T) {
 				changed = true
 				h := l.host(a.name)
 				before := h.DeepCopy()
-				condition.Set(h, condition.True(elemental.BootstrapReady), now)
+				condition.Set(h, condition.True(elementalv1.BootstrapReady), now)
 				if err := inner.Status().Patch(ctx, h, client.MergeFrom(before)); err != nil {
 					return err
 				}
@@ -437,7 +437,7 @@ func TestReportSurvivesConcurrentChange(t *testing.T) {
 		t.Fatalf("PATCH = %d %s, want 200", r.StatusCode, text(t, r))
 	}
 	h := l.host(a.name)
-	if !condition.IsTrue(h, elemental.BootstrapReady) || !condition.IsTrue(h, elemental.RegistrationReady) {
+	if !condition.IsTrue(h, elementalv1.BootstrapReady) || !condition.IsTrue(h, elementalv1.RegistrationReady) {
 		t.Errorf("conditions %+v, want those of the report and of the controller", h.Status.Conditions)
 	}
 }
@@ -450,7 +450,7 @@ func TestKubernetesFailures(t *testing.T) {
 		status int
 	}{
 		{errors.New("etcd is down"), 500},
-		{apierrors.NewInvalid(elemental.GroupVersion.WithKind("ElementalHost").GroupKind(), hostName, nil), 400},
+		{apierrors.NewInvalid(elementalv1.GroupVersion.WithKind("ElementalHost").GroupKind(), hostName, nil), 400},
 	} {
 		l := start(t, Compat{}, a.host())
 		c := interceptor.NewClient(l.Client.(client.WithWatch), interceptor.Funcs{
@@ -471,7 +471,7 @@ func TestKubernetesFailures(t *testing.T) {
 func TestReportOfAResetIsAnswered(t *testing.T) {
 	a := newAgent(t, hostName)
 	h := a.host()
-	h.Finalizers = []string{elemental.Finalizer}
+	h.Finalizers = []string{elementalv1.Finalizer}
 	l := start(t, Compat{}, h)
 	wants(t, l.do("DELETE", "/hosts/"+a.name, "", hostHeader, "Bearer "+a.token(t)), 202, "")
 	c := interceptor.NewClient(l.Client.(client.WithWatch), interceptor.Funcs{

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // Size limits of downloads from a repository, in bytes.
@@ -29,7 +29,7 @@ const (
 )
 
 // load returns the chart of a release.
-func (r *Reconciler) load(ctx context.Context, b *lcm.HelmBundle, of lcm.HelmRelease) (*chart.Chart, error) {
+func (r *Reconciler) load(ctx context.Context, b *lcmv1.HelmBundle, of lcmv1.HelmRelease) (*chart.Chart, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	if of.ChartURL != "" {
@@ -54,7 +54,7 @@ func (r *Reconciler) load(ctx context.Context, b *lcm.HelmBundle, of lcm.HelmRel
 	return nil, errors.Join(errs...)
 }
 
-func (r *Reconciler) fromRepository(ctx context.Context, namespace string, from lcm.HelmRepository, name, version string) (*chart.Chart, error) {
+func (r *Reconciler) fromRepository(ctx context.Context, namespace string, from lcmv1.HelmRepository, name, version string) (*chart.Chart, error) {
 	var auth *url.Userinfo
 	if from.AuthSecret != "" {
 		var s corev1.Secret

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
@@ -67,7 +67,7 @@ func New(c Config) (*Reconciler, error) {
 func (r *Reconciler) Setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("helm").
-		For(&lcm.HelmBundle{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&lcmv1.HelmBundle{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(r.Options()).
 		Complete(r)
 }
@@ -78,15 +78,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.Duration, error) {
-	b := new(lcm.HelmBundle)
+	b := new(lcmv1.HelmBundle)
 	if err := r.Client.Get(ctx, key, b); err != nil {
 		return 0, queue.Deleted(err)
 	}
 	deleted := !b.DeletionTimestamp.IsZero()
-	if deleted && !controllerutil.ContainsFinalizer(b, lcm.HelmFinalizer) {
+	if deleted && !controllerutil.ContainsFinalizer(b, lcmv1.HelmFinalizer) {
 		return 0, nil
 	}
-	if before := b.DeepCopy(); !deleted && controllerutil.AddFinalizer(b, lcm.HelmFinalizer) {
+	if before := b.DeepCopy(); !deleted && controllerutil.AddFinalizer(b, lcmv1.HelmFinalizer) {
 		if err := r.Client.Patch(ctx, b, patch.IfUnchanged(before)); err != nil {
 			return 0, fmt.Errorf("helm: finalizer: %w", err)
 		}
@@ -104,7 +104,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 			return 0, err
 		}
 	}
-	err := p.record(ctx, func(s *lcm.HelmBundleStatus) {
+	err := p.record(ctx, func(s *lcmv1.HelmBundleStatus) {
 		s.ObservedGeneration = b.Generation
 		if !slices.ContainsFunc(order, func(of planned) bool { return !s.ReleaseStatuses[of.Name].Success }) {
 			s.Release = b.Spec.Release
@@ -114,7 +114,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 		return p.after, err
 	}
 	before := b.DeepCopy()
-	controllerutil.RemoveFinalizer(b, lcm.HelmFinalizer)
+	controllerutil.RemoveFinalizer(b, lcmv1.HelmFinalizer)
 	if err := r.Client.Patch(ctx, b, client.MergeFrom(before)); err != nil {
 		return 0, fmt.Errorf("helm: finalizer: %w", err)
 	}
@@ -124,7 +124,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 // pass is one look at a bundle.
 type pass struct {
 	r          *Reconciler
-	b          *lcm.HelmBundle
+	b          *lcmv1.HelmBundle
 	after      time.Duration // when to look again; 0: at a change
 	installers map[string]*installer
 }
@@ -149,10 +149,10 @@ func (p *pass) installer(ctx context.Context, namespace string) (*installer, err
 }
 
 // record writes the status, if it has changed.
-func (p *pass) record(ctx context.Context, change func(*lcm.HelmBundleStatus)) error {
+func (p *pass) record(ctx context.Context, change func(*lcmv1.HelmBundleStatus)) error {
 	before := p.b.DeepCopy()
 	if p.b.Status.ReleaseStatuses == nil {
-		p.b.Status.ReleaseStatuses = map[string]lcm.HelmReleaseStatus{}
+		p.b.Status.ReleaseStatuses = map[string]lcmv1.HelmReleaseStatus{}
 	}
 	change(&p.b.Status)
 	if equality.Semantic.DeepEqual(before.Status, p.b.Status) {
@@ -164,9 +164,9 @@ func (p *pass) record(ctx context.Context, change func(*lcm.HelmBundleStatus)) e
 	return nil
 }
 
-func (p *pass) set(ctx context.Context, name string, s lcm.HelmReleaseStatus) error {
+func (p *pass) set(ctx context.Context, name string, s lcmv1.HelmReleaseStatus) error {
 	s.Message, s.Notes = short(s.Message), short(s.Notes)
-	return p.record(ctx, func(status *lcm.HelmBundleStatus) { status.ReleaseStatuses[name] = s })
+	return p.record(ctx, func(status *lcmv1.HelmBundleStatus) { status.ReleaseStatuses[name] = s })
 }
 
 // prune uninstalls the releases in the status that the bundle no longer lists, or lists with
@@ -214,7 +214,7 @@ func (p *pass) prune(ctx context.Context, order []planned) error {
 			}
 			continue
 		}
-		if err := p.record(ctx, func(s *lcm.HelmBundleStatus) { delete(s.ReleaseStatuses, name) }); err != nil {
+		if err := p.record(ctx, func(s *lcmv1.HelmBundleStatus) { delete(s.ReleaseStatuses, name) }); err != nil {
 			return err
 		}
 	}
@@ -222,7 +222,7 @@ func (p *pass) prune(ctx context.Context, order []planned) error {
 }
 
 // wait returns how long a release that has failed still waits.
-func (p *pass) wait(s lcm.HelmReleaseStatus) time.Duration {
+func (p *pass) wait(s lcmv1.HelmReleaseStatus) time.Duration {
 	if s.FinishedAt == nil || s.Attempt == 0 {
 		return 0
 	}
@@ -235,7 +235,7 @@ func backoff(attempts int) time.Duration {
 }
 
 // failed notes the end of an attempt that has failed.
-func (p *pass) failed(s *lcm.HelmReleaseStatus) {
+func (p *pass) failed(s *lcmv1.HelmReleaseStatus) {
 	s.Attempt++
 	s.FinishedAt = now(p.r.Clock.Now())
 	p.again(backoff(s.Attempt))
@@ -249,7 +249,7 @@ func (p *pass) release(ctx context.Context, of planned) error {
 		return nil // it is not uninstalled there yet
 	}
 	if s.Hash != of.hash {
-		s = lcm.HelmReleaseStatus{Namespace: namespace, Hash: of.hash, Chart: s.Chart, Version: s.Version, Revision: s.Revision}
+		s = lcmv1.HelmReleaseStatus{Namespace: namespace, Hash: of.hash, Chart: s.Chart, Version: s.Version, Revision: s.Revision}
 	}
 	if why := p.withheld(of); why != "" {
 		if s.Success {

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/kube"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
@@ -45,7 +45,7 @@ func start(t *testing.T) *lab {
 	}
 	t.Cleanup(func() { _ = k.Stop() })
 	scheme := runtime.NewScheme()
-	if err := errors.Join(lcm.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(lcmv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	c, err := client.New(k.RESTConfig(), client.Options{Scheme: scheme})
@@ -76,11 +76,11 @@ func (l *lab) must(err error) {
 var key = client.ObjectKey{Namespace: "default", Name: "c1"}
 
 // pass reconciles the bundle, and returns it; nil when it does not exist.
-func (l *lab) pass() *lcm.HelmBundle {
+func (l *lab) pass() *lcmv1.HelmBundle {
 	l.t.Helper()
 	_, err := l.r.Reconcile(l.t.Context(), ctrl.Request{NamespacedName: key})
 	l.must(err)
-	b := new(lcm.HelmBundle)
+	b := new(lcmv1.HelmBundle)
 	err = l.Get(l.t.Context(), key, b)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -90,9 +90,9 @@ func (l *lab) pass() *lcm.HelmBundle {
 }
 
 // change changes the spec of the bundle, and reconciles it.
-func (l *lab) change(do func(*lcm.HelmBundleSpec)) *lcm.HelmBundle {
+func (l *lab) change(do func(*lcmv1.HelmBundleSpec)) *lcmv1.HelmBundle {
 	l.t.Helper()
-	b := new(lcm.HelmBundle)
+	b := new(lcmv1.HelmBundle)
 	l.must(l.Get(l.t.Context(), key, b))
 	do(&b.Spec)
 	l.must(l.Update(l.t.Context(), b))
@@ -118,10 +118,10 @@ func TestBundle(t *testing.T) {
 	values := func(text string) *runtime.RawExtension {
 		return &runtime.RawExtension{Raw: []byte(`{"text":"` + text + `"}`)}
 	}
-	l.must(l.Create(t.Context(), &lcm.HelmBundle{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Spec: lcm.HelmBundleSpec{
+	l.must(l.Create(t.Context(), &lcmv1.HelmBundle{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Spec: lcmv1.HelmBundleSpec{
 		Release:      "mosk-1",
-		Repositories: []lcm.HelmRepository{{Name: "lab", URL: l.repo.URL}},
-		Releases: []lcm.HelmRelease{
+		Repositories: []lcmv1.HelmRepository{{Name: "lab", URL: l.repo.URL}},
+		Releases: []lcmv1.HelmRelease{
 			{Name: "after-broken", Chart: "settings", Requires: []string{"broken"}},
 			{Name: "broken", Chart: "lab/broken"},
 			{Name: "missing", Chart: "lab/none"},
@@ -181,7 +181,7 @@ func TestBundle(t *testing.T) {
 	}
 
 	// Changes: values of one, and those that fail are removed.
-	b = l.change(func(s *lcm.HelmBundleSpec) {
+	b = l.change(func(s *lcmv1.HelmBundleSpec) {
 		s.Releases = s.Releases[4:]
 		s.Releases[1].Values = values("two")
 	})
@@ -199,12 +199,12 @@ func TestBundle(t *testing.T) {
 	// An operation that was killed is no obstacle.
 	got.SetStatus(release.StatusPendingUpgrade, "killed")
 	l.must(i.Releases.Update(got))
-	if b = l.change(func(s *lcm.HelmBundleSpec) { s.Releases[1].Values = values("three") }); l.text("default", "first") != "three" {
+	if b = l.change(func(s *lcmv1.HelmBundleSpec) { s.Releases[1].Values = values("three") }); l.text("default", "first") != "three" {
 		t.Errorf("after an interrupted upgrade: %+v", b.Status.ReleaseStatuses["first"])
 	}
 
 	// Another namespace is another release; one that is gone is uninstalled.
-	l.change(func(s *lcm.HelmBundleSpec) { s.Releases = s.Releases[:2]; s.Releases[0].Namespace = "east" })
+	l.change(func(s *lcmv1.HelmBundleSpec) { s.Releases = s.Releases[:2]; s.Releases[0].Namespace = "east" })
 	if b = l.pass(); l.text("charts", "second") != "" || l.text("east", "second") != "default" || len(b.Status.ReleaseStatuses) != 2 {
 		t.Errorf("texts %q and %q in the former and in the new namespace, status %+v", l.text("charts", "second"), l.text("east", "second"), b.Status)
 	}
@@ -223,9 +223,9 @@ func TestBundle(t *testing.T) {
 func TestReleaseOfACrashIsUninstalled(t *testing.T) {
 	l := start(t)
 	l.repo.add(t, "settings", "1.0.0", "")
-	l.must(l.Create(t.Context(), &lcm.HelmBundle{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Spec: lcm.HelmBundleSpec{
-		Repositories: []lcm.HelmRepository{{Name: "lab", URL: l.repo.URL}},
-		Releases:     []lcm.HelmRelease{{Name: "first", Chart: "lab/settings"}},
+	l.must(l.Create(t.Context(), &lcmv1.HelmBundle{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Spec: lcmv1.HelmBundleSpec{
+		Repositories: []lcmv1.HelmRepository{{Name: "lab", URL: l.repo.URL}},
+		Releases:     []lcmv1.HelmRelease{{Name: "first", Chart: "lab/settings"}},
 	}}))
 	killed := errors.New("the controller is killed")
 	dying, err := client.NewWithWatch(l.kube.RESTConfig(), client.Options{Scheme: l.Scheme()})
@@ -242,7 +242,7 @@ func TestReleaseOfACrashIsUninstalled(t *testing.T) {
 		t.Fatalf("Reconcile() = %v, want the release installed and %v", err, killed)
 	}
 	l.restart()
-	b := l.change(func(s *lcm.HelmBundleSpec) { s.Releases = nil })
+	b := l.change(func(s *lcmv1.HelmBundleSpec) { s.Releases = nil })
 	if got := l.text("default", "first"); got != "" || len(b.Status.ReleaseStatuses) > 0 {
 		t.Errorf("the release that the bundle has dropped has %q, status %+v; want it uninstalled", got, b.Status.ReleaseStatuses)
 	}
@@ -254,7 +254,7 @@ func TestRepositories(t *testing.T) {
 	l.repo.add(t, "app", "1.0.0", strings.Repeat("5a", 32))
 	l.repo.password = "hunter2"
 	b := bundle("settings", "app")
-	b.Namespace, b.Spec.Repositories = "default", []lcm.HelmRepository{{Name: "charts", URL: l.repo.URL}}
+	b.Namespace, b.Spec.Repositories = "default", []lcmv1.HelmRepository{{Name: "charts", URL: l.repo.URL}}
 	if _, err := l.r.load(t.Context(), b, b.Spec.Releases[0]); err == nil || !strings.Contains(err.Error(), "401 Unauthorized") {
 		t.Errorf("without a password: %v", err)
 	}
@@ -270,7 +270,7 @@ func TestRepositories(t *testing.T) {
 		t.Errorf("with another digest: %v", err)
 	}
 	other := bundle("settings")
-	other.Spec.Repositories = []lcm.HelmRepository{{Name: "other", URL: l.repo.URL}}
+	other.Spec.Repositories = []lcmv1.HelmRepository{{Name: "other", URL: l.repo.URL}}
 	if _, err := l.r.load(t.Context(), other, other.Spec.Releases[0]); err == nil || !strings.Contains(err.Error(), `chart "charts/settings": the bundle has no such repository`) {
 		t.Errorf("without the repository: %v", err)
 	}

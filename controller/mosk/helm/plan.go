@@ -8,19 +8,19 @@ import (
 	"slices"
 	"strings"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // planned is a release of a bundle as the spec demands it.
 type planned struct {
-	lcm.HelmRelease
+	lcmv1.HelmRelease
 	hash    string
 	problem string // why it cannot be installed; "" if it can
 }
 
 // plan returns the releases of a bundle, each after those that it requires, and else in the
 // bundle's order.
-func plan(b *lcm.HelmBundle) []planned {
+func plan(b *lcmv1.HelmBundle) []planned {
 	all := b.Spec.Releases
 	index := map[string]int{}
 	for i, r := range all {
@@ -65,7 +65,7 @@ func plan(b *lcm.HelmBundle) []planned {
 
 // hash returns the SHA-256 of the fields that determine the content of a release. They include
 // the repository, since two repositories may have different charts of one version.
-func hash(b *lcm.HelmBundle, r lcm.HelmRelease) string {
+func hash(b *lcmv1.HelmBundle, r lcmv1.HelmRelease) string {
 	var values any
 	if r.Values != nil {
 		_ = json.Unmarshal(r.Values.Raw, &values) // the API has parsed them; the order of names is no change
@@ -81,7 +81,7 @@ func hash(b *lcm.HelmBundle, r lcm.HelmRelease) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func namespaceOf(b *lcm.HelmBundle, r lcm.HelmRelease) string {
+func namespaceOf(b *lcmv1.HelmBundle, r lcmv1.HelmRelease) string {
 	if r.Namespace != "" {
 		return r.Namespace
 	}
@@ -89,7 +89,7 @@ func namespaceOf(b *lcm.HelmBundle, r lcm.HelmRelease) string {
 }
 
 // repositories returns where a chart may be: REPOSITORY/CHART names one.
-func repositories(b *lcm.HelmBundle, chart string) (out []lcm.HelmRepository) {
+func repositories(b *lcmv1.HelmBundle, chart string) (out []lcmv1.HelmRepository) {
 	name, _, named := strings.Cut(chart, "/")
 	for _, r := range b.Spec.Repositories {
 		if chart != "" && (!named || r.Name == name) {

@@ -7,16 +7,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // bundle returns a bundle with releases, NAME: REQUIRED… each.
-func bundle(releases ...string) *lcm.HelmBundle {
-	b := &lcm.HelmBundle{}
+func bundle(releases ...string) *lcmv1.HelmBundle {
+	b := &lcmv1.HelmBundle{}
 	b.Namespace = "lab"
 	for _, text := range releases {
 		name, requires, _ := strings.Cut(text, ":")
-		b.Spec.Releases = append(b.Spec.Releases, lcm.HelmRelease{Name: name, Chart: "charts/" + name, Requires: strings.Fields(requires)})
+		b.Spec.Releases = append(b.Spec.Releases, lcmv1.HelmRelease{Name: name, Chart: "charts/" + name, Requires: strings.Fields(requires)})
 	}
 	return b
 }
@@ -52,29 +52,29 @@ func TestOrderOfReleases(t *testing.T) {
 // The hash changes when the release to install changes, and not when it is only written in
 // another way.
 func TestHashOfARelease(t *testing.T) {
-	of := func(change func(*lcm.HelmBundle, *lcm.HelmRelease)) string {
+	of := func(change func(*lcmv1.HelmBundle, *lcmv1.HelmRelease)) string {
 		b := bundle("a")
-		b.Spec.Repositories = []lcm.HelmRepository{{Name: "charts", URL: "http://192.0.2.1"}, {Name: "other", URL: "http://192.0.2.1"}}
+		b.Spec.Repositories = []lcmv1.HelmRepository{{Name: "charts", URL: "http://192.0.2.1"}, {Name: "other", URL: "http://192.0.2.1"}}
 		b.Spec.Releases[0].Values = &runtime.RawExtension{Raw: []byte(`{"a":1,"b":2}`)}
 		change(b, &b.Spec.Releases[0])
 		return plan(b)[0].hash
 	}
-	first := of(func(*lcm.HelmBundle, *lcm.HelmRelease) {})
-	for name, change := range map[string]func(*lcm.HelmBundle, *lcm.HelmRelease){
-		"values in another order": func(_ *lcm.HelmBundle, r *lcm.HelmRelease) { r.Values.Raw = []byte(`{ "b": 2, "a": 1 }`) },
-		"requires":                func(_ *lcm.HelmBundle, r *lcm.HelmRelease) { r.Requires = []string{"b"} },
-		"the bundle's namespace":  func(_ *lcm.HelmBundle, r *lcm.HelmRelease) { r.Namespace = "lab" },
-		"another repository":      func(b *lcm.HelmBundle, _ *lcm.HelmRelease) { b.Spec.Repositories[1].URL = "http://192.0.2.2" },
+	first := of(func(*lcmv1.HelmBundle, *lcmv1.HelmRelease) {})
+	for name, change := range map[string]func(*lcmv1.HelmBundle, *lcmv1.HelmRelease){
+		"values in another order": func(_ *lcmv1.HelmBundle, r *lcmv1.HelmRelease) { r.Values.Raw = []byte(`{ "b": 2, "a": 1 }`) },
+		"requires":                func(_ *lcmv1.HelmBundle, r *lcmv1.HelmRelease) { r.Requires = []string{"b"} },
+		"the bundle's namespace":  func(_ *lcmv1.HelmBundle, r *lcmv1.HelmRelease) { r.Namespace = "lab" },
+		"another repository":      func(b *lcmv1.HelmBundle, _ *lcmv1.HelmRelease) { b.Spec.Repositories[1].URL = "http://192.0.2.2" },
 	} {
 		if of(change) != first {
 			t.Errorf("%s: another hash", name)
 		}
 	}
-	for name, change := range map[string]func(*lcm.HelmBundle, *lcm.HelmRelease){
-		"values":     func(_ *lcm.HelmBundle, r *lcm.HelmRelease) { r.Values.Raw = []byte(`{"a":1,"b":3}`) },
-		"version":    func(_ *lcm.HelmBundle, r *lcm.HelmRelease) { r.Version = "1.0.0" },
-		"namespace":  func(_ *lcm.HelmBundle, r *lcm.HelmRelease) { r.Namespace = "east" },
-		"repository": func(b *lcm.HelmBundle, _ *lcm.HelmRelease) { b.Spec.Repositories[0].URL = "http://192.0.2.2" },
+	for name, change := range map[string]func(*lcmv1.HelmBundle, *lcmv1.HelmRelease){
+		"values":     func(_ *lcmv1.HelmBundle, r *lcmv1.HelmRelease) { r.Values.Raw = []byte(`{"a":1,"b":3}`) },
+		"version":    func(_ *lcmv1.HelmBundle, r *lcmv1.HelmRelease) { r.Version = "1.0.0" },
+		"namespace":  func(_ *lcmv1.HelmBundle, r *lcmv1.HelmRelease) { r.Namespace = "east" },
+		"repository": func(b *lcmv1.HelmBundle, _ *lcmv1.HelmRelease) { b.Spec.Repositories[0].URL = "http://192.0.2.2" },
 	} {
 		if of(change) == first {
 			t.Errorf("%s: the same hash", name)

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/controller/reconcile/watch"
 )
@@ -42,11 +42,11 @@ func NewConfigurations(c Config) (*Configurations, error) {
 func (r *Configurations) Setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hostos-validate").
-		For(&kaas.HostOSConfiguration{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&kaasv1.HostOSConfiguration{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		// The names of state items must be unique among all objects of a namespace, so that an
 		// event of one object may change the validity of the others.
-		Watches(&kaas.HostOSConfiguration{}, r.enqueue(sameNamespace), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, validChanged))).
-		Watches(&kaas.HostOSConfigurationModules{}, r.enqueue(func(client.Object, *kaas.HostOSConfiguration) bool { return true })).
+		Watches(&kaasv1.HostOSConfiguration{}, r.enqueue(sameNamespace), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, validChanged))).
+		Watches(&kaasv1.HostOSConfigurationModules{}, r.enqueue(func(client.Object, *kaasv1.HostOSConfiguration) bool { return true })).
 		Watches(&corev1.Secret{}, r.enqueue(refersTo)).
 		WithOptions(r.Options()).
 		Complete(r)
@@ -55,31 +55,31 @@ func (r *Configurations) Setup(mgr manager.Manager) error {
 // validChanged passes updates that change status.isValid.
 var validChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
-		return valid(e.ObjectOld.(*kaas.HostOSConfiguration)) != valid(e.ObjectNew.(*kaas.HostOSConfiguration))
+		return valid(e.ObjectOld.(*kaasv1.HostOSConfiguration)) != valid(e.ObjectNew.(*kaasv1.HostOSConfiguration))
 	},
 }
 
 // valid reports whether the last validation of an object had no error.
-func valid(o *kaas.HostOSConfiguration) bool { return ptr.Deref(o.Status.IsValid, false) }
+func valid(o *kaasv1.HostOSConfiguration) bool { return ptr.Deref(o.Status.IsValid, false) }
 
 // enqueue returns a handler that enqueues the objects that an event of another concerns.
-func (r *Configurations) enqueue(concerns func(client.Object, *kaas.HostOSConfiguration) bool) handler.EventHandler {
+func (r *Configurations) enqueue(concerns func(client.Object, *kaasv1.HostOSConfiguration) bool) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, of client.Object) []reconcile.Request {
 		return r.requests(ctx, of, concerns)
 	})
 }
 
-func (r *Configurations) requests(ctx context.Context, of client.Object, concerns func(client.Object, *kaas.HostOSConfiguration) bool) []reconcile.Request {
-	return watch.Requests(ctx, r.Client, &kaas.HostOSConfigurationList{}, func(o *kaas.HostOSConfiguration) bool { return concerns(of, o) })
+func (r *Configurations) requests(ctx context.Context, of client.Object, concerns func(client.Object, *kaasv1.HostOSConfiguration) bool) []reconcile.Request {
+	return watch.Requests(ctx, r.Client, &kaasv1.HostOSConfigurationList{}, func(o *kaasv1.HostOSConfiguration) bool { return concerns(of, o) })
 }
 
-func sameNamespace(of client.Object, o *kaas.HostOSConfiguration) bool {
+func sameNamespace(of client.Object, o *kaasv1.HostOSConfiguration) bool {
 	return of.GetNamespace() == o.Namespace && of.GetName() != o.Name
 }
 
-func refersTo(secret client.Object, o *kaas.HostOSConfiguration) bool {
-	return slices.ContainsFunc(o.Spec.Configs, func(c kaas.Config) bool {
-		return c.SecretValues != nil && located(*c.SecretValues, o.Namespace) == kaas.SecretReference{Name: secret.GetName(), Namespace: secret.GetNamespace()}
+func refersTo(secret client.Object, o *kaasv1.HostOSConfiguration) bool {
+	return slices.ContainsFunc(o.Spec.Configs, func(c kaasv1.Config) bool {
+		return c.SecretValues != nil && located(*c.SecretValues, o.Namespace) == kaasv1.SecretReference{Name: secret.GetName(), Namespace: secret.GetNamespace()}
 	})
 }
 
@@ -89,7 +89,7 @@ func (r *Configurations) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 }
 
 func (r *Configurations) reconcile(ctx context.Context, req ctrl.Request) error {
-	var o kaas.HostOSConfiguration
+	var o kaasv1.HostOSConfiguration
 	if err := r.Client.Get(ctx, req.NamespacedName, &o); err != nil {
 		return queue.Deleted(err)
 	}
@@ -113,15 +113,15 @@ func (r *Configurations) reconcile(ctx context.Context, req ctrl.Request) error 
 }
 
 // observe reads all that the validation depends on.
-func (r *Configurations) observe(ctx context.Context, o *kaas.HostOSConfiguration) (facts, error) {
-	f := facts{object: o, secrets: map[kaas.SecretReference]*secret{}}
-	var modules kaas.HostOSConfigurationModulesList
+func (r *Configurations) observe(ctx context.Context, o *kaasv1.HostOSConfiguration) (facts, error) {
+	f := facts{object: o, secrets: map[kaasv1.SecretReference]*secret{}}
+	var modules kaasv1.HostOSConfigurationModulesList
 	if err := r.Client.List(ctx, &modules); err != nil {
 		return f, err
 	}
 	f.modules = modules.Items
-	slices.SortFunc(f.modules, func(a, b kaas.HostOSConfigurationModules) int { return strings.Compare(a.Name, b.Name) })
-	var others kaas.HostOSConfigurationList
+	slices.SortFunc(f.modules, func(a, b kaasv1.HostOSConfigurationModules) int { return strings.Compare(a.Name, b.Name) })
+	var others kaasv1.HostOSConfigurationList
 	if err := r.Client.List(ctx, &others, client.InNamespace(o.Namespace)); err != nil {
 		return f, err
 	}
@@ -143,11 +143,11 @@ func (r *Configurations) observe(ctx context.Context, o *kaas.HostOSConfiguratio
 }
 
 // record sets the fields of the status that this reconciler owns.
-func (r *Configurations) record(s *kaas.HostOSConfigurationStatus, generation int64, configs []kaas.ConfigStatus) {
+func (r *Configurations) record(s *kaasv1.HostOSConfigurationStatus, generation int64, configs []kaasv1.ConfigStatus) {
 	old := s.DeepCopy()
-	valid := !slices.ContainsFunc(configs, func(c kaas.ConfigStatus) bool { return c.Error != "" })
+	valid := !slices.ContainsFunc(configs, func(c kaasv1.ConfigStatus) bool { return c.Error != "" })
 	s.Configs, s.IsValid, s.ObservedGeneration = configs, ptr.To(valid), generation
-	s.ContainsDeprecatedModules = slices.ContainsFunc(configs, func(c kaas.ConfigStatus) bool { return len(c.ModuleDeprecatedBy) > 0 })
+	s.ContainsDeprecatedModules = slices.ContainsFunc(configs, func(c kaasv1.ConfigStatus) bool { return len(c.ModuleDeprecatedBy) > 0 })
 	now := ptr.To(metav1.NewTime(r.Wall.Now().Truncate(time.Second)))
 	if old.ObservedGeneration != generation {
 		s.SpecUpdatedAt = now

@@ -16,47 +16,47 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
 // loaded is a list of the modules level 1.0.0, which is deprecated, and level 1.1.0.
-func loaded() *kaas.HostOSConfigurationModules {
-	status := func(version kaas.SemVer) kaas.ModuleStatus {
-		return kaas.ModuleStatus{
+func loaded() *kaasv1.HostOSConfigurationModules {
+	status := func(version kaasv1.SemVer) kaasv1.ModuleStatus {
+		return kaasv1.ModuleStatus{
 			Name: "level", Version: version, URL: "http://repo.example/" + string(version), SHA256Sum: "5a" + string(version), PlaybookName: "main.yaml",
-			ValuesValidationSchema: []byte(schemaText), State: kaas.ModuleAvailable, SupportedDistributions: []string{"ubuntu/jammy"},
+			ValuesValidationSchema: []byte(schemaText), State: kaasv1.ModuleAvailable, SupportedDistributions: []string{"ubuntu/jammy"},
 		}
 	}
-	o := list("custom-modules", kaas.Module{Name: "level", Version: "1.0.0"}, kaas.Module{Name: "level", Version: "1.1.0"}, kaas.Module{Name: "broken", Version: "1.0.0"}, kaas.Module{Name: "new", Version: "1.0.0"})
+	o := list("custom-modules", kaasv1.Module{Name: "level", Version: "1.0.0"}, kaasv1.Module{Name: "level", Version: "1.1.0"}, kaasv1.Module{Name: "broken", Version: "1.0.0"}, kaasv1.Module{Name: "new", Version: "1.0.0"})
 	before := status("1.0.0")
-	before.State, before.DeprecatedBy = kaas.ModuleDeprecated, []kaas.ModuleReference{{Name: "level", Version: "1.1.0"}}
-	o.Status.Modules = []kaas.ModuleStatus{before, status("1.1.0"), {Name: "broken", Version: "1.0.0", State: kaas.ModuleError, Error: "archive is damaged"}}
+	before.State, before.DeprecatedBy = kaasv1.ModuleDeprecated, []kaasv1.ModuleReference{{Name: "level", Version: "1.1.0"}}
+	o.Status.Modules = []kaasv1.ModuleStatus{before, status("1.1.0"), {Name: "broken", Version: "1.0.0", State: kaasv1.ModuleError, Error: "archive is damaged"}}
 	return o
 }
 
-func config(name kaas.ModuleName, version kaas.SemVer, values string) kaas.Config {
-	c := kaas.Config{Module: name, ModuleVersion: version}
+func config(name kaasv1.ModuleName, version kaasv1.SemVer, values string) kaasv1.Config {
+	c := kaasv1.Config{Module: name, ModuleVersion: version}
 	if values != "" {
 		c.Values = &runtime.RawExtension{Raw: []byte(values)}
 	}
 	return c
 }
 
-func configuration(name string, configs ...kaas.Config) *kaas.HostOSConfiguration {
-	return &kaas.HostOSConfiguration{
+func configuration(name string, configs ...kaasv1.Config) *kaasv1.HostOSConfiguration {
+	return &kaasv1.HostOSConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "lab", UID: types.UID(name), Generation: 1, CreationTimestamp: now},
-		Spec:       kaas.HostOSConfigurationSpec{Configs: configs},
+		Spec:       kaasv1.HostOSConfigurationSpec{Configs: configs},
 	}
 }
 
 // validated reconciles an object and returns its status.
-func (l *lab) validated(t *testing.T, name string) kaas.HostOSConfigurationStatus {
+func (l *lab) validated(t *testing.T, name string) kaasv1.HostOSConfigurationStatus {
 	t.Helper()
 	if _, err := l.configs.Reconcile(t.Context(), request("lab", name)); err != nil {
 		t.Fatal(err)
 	}
-	var o kaas.HostOSConfiguration
+	var o kaasv1.HostOSConfiguration
 	if err := l.Get(t.Context(), client.ObjectKey{Namespace: "lab", Name: name}, &o); err != nil {
 		t.Fatal(err)
 	}
@@ -66,13 +66,13 @@ func (l *lab) validated(t *testing.T, name string) kaas.HostOSConfigurationStatu
 func TestConfigurationIsValid(t *testing.T) { // statement H6: deprecated, and valid
 	l := start(t, loaded(), configuration("c", config("level", "1.0.0", `{"level":3}`), config("level", "1.1.0", `{"level":9}`)))
 	got := l.validated(t, "c")
-	status := kaas.ConfigStatus{ModuleName: "level", ModuleVersion: "1.0.0", ModulesReference: "custom-modules", ModulePlaybook: "main.yaml",
+	status := kaasv1.ConfigStatus{ModuleName: "level", ModuleVersion: "1.0.0", ModulesReference: "custom-modules", ModulePlaybook: "main.yaml",
 		ModuleURL: "http://repo.example/1.0.0", ModuleHashsum: "5a1.0.0", SupportedDistributions: []string{"ubuntu/jammy"}}
 	next := status
 	next.ModuleVersion, next.ModuleURL, next.ModuleHashsum = "1.1.0", "http://repo.example/1.1.0", "5a1.1.0"
-	status.ModuleDeprecatedBy = []kaas.ModuleReference{{Name: "level", Version: "1.1.0"}}
-	want := kaas.HostOSConfigurationStatus{
-		IsValid: ptr.To(true), ObservedGeneration: 1, ContainsDeprecatedModules: true, SpecUpdatedAt: &now, UpdatedAt: &now, Configs: []kaas.ConfigStatus{status, next},
+	status.ModuleDeprecatedBy = []kaasv1.ModuleReference{{Name: "level", Version: "1.1.0"}}
+	want := kaasv1.HostOSConfigurationStatus{
+		IsValid: ptr.To(true), ObservedGeneration: 1, ContainsDeprecatedModules: true, SpecUpdatedAt: &now, UpdatedAt: &now, Configs: []kaasv1.ConfigStatus{status, next},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
@@ -86,14 +86,14 @@ func TestConfigurationIsValid(t *testing.T) { // statement H6: deprecated, and v
 // statements H14, H15 and H21: each error is that of its config alone, and the object is not
 // valid.
 func TestConfigurationIsInvalid(t *testing.T) {
-	secret := func(name, namespace string) kaas.Config {
+	secret := func(name, namespace string) kaasv1.Config {
 		c := config("level", "1.1.0", `{"level":3}`)
-		c.SecretValues = &kaas.SecretReference{Name: name, Namespace: namespace}
+		c.SecretValues = &kaasv1.SecretReference{Name: name, Namespace: namespace}
 		return c
 	}
 	for _, tt := range []struct {
 		name   string
-		config kaas.Config
+		config kaasv1.Config
 		err    string
 	}{
 		{"no values", config("level", "1.1.0", ""), `schema validation failed: values: missing required "level"`},
@@ -155,7 +155,7 @@ func TestConfigurationBecomesValidWithItsModule(t *testing.T) {
 // statement H19: secret values win, and the version of the Secret is in the status.
 func TestSecretValuesWin(t *testing.T) {
 	c := config("level", "1.1.0", `{"level":10,"password":"too long"}`)
-	c.SecretValues = &kaas.SecretReference{Name: "s", Namespace: "vault"}
+	c.SecretValues = &kaasv1.SecretReference{Name: "s", Namespace: "vault"}
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "vault", Name: "s"}, Data: map[string][]byte{"level": []byte("5"), "password": []byte("short")}}
 	l := start(t, loaded(), configuration("c", c), s)
 	if err := l.Get(t.Context(), client.ObjectKeyFromObject(s), s); err != nil {
@@ -178,14 +178,14 @@ func TestSecretValuesWin(t *testing.T) {
 // later one is invalid.
 func TestConfigurationsWithNamesThatCollide(t *testing.T) {
 	modules := list("m")
-	for _, name := range []kaas.ModuleName{"b-c", "c"} {
-		modules.Spec.Modules = append(modules.Spec.Modules, kaas.Module{Name: name, Version: "1.0.0"})
-		modules.Status.Modules = append(modules.Status.Modules, kaas.ModuleStatus{Name: name, Version: "1.0.0", State: kaas.ModuleAvailable})
+	for _, name := range []kaasv1.ModuleName{"b-c", "c"} {
+		modules.Spec.Modules = append(modules.Spec.Modules, kaasv1.Module{Name: name, Version: "1.0.0"})
+		modules.Status.Modules = append(modules.Status.Modules, kaasv1.ModuleStatus{Name: name, Version: "1.0.0", State: kaasv1.ModuleAvailable})
 	}
 	later := metav1.NewTime(now.Add(time.Second))
 	for _, tt := range []struct {
 		name          string
-		first, second *kaas.HostOSConfiguration
+		first, second *kaasv1.HostOSConfiguration
 		late          bool // created a second after the first
 	}{
 		{"one after the other", configuration("x-b", config("c", "1.0.0", "")), configuration("x", config("b-c", "1.0.0", "")), true},
@@ -225,7 +225,7 @@ func TestConfigurationsWithNamesThatCollide(t *testing.T) {
 // alone.
 func TestValidationWritesItsFieldsAlone(t *testing.T) {
 	o := configuration("c", config("level", "1.1.0", `{"level":3}`))
-	o.Status.MachinesStates = map[string]kaas.ConfigMachineState{"lab/w-0": {Selected: true}}
+	o.Status.MachinesStates = map[string]kaasv1.ConfigMachineState{"lab/w-0": {Selected: true}}
 	o.Finalizers = []string{"example.org/waits"}
 	l := start(t, loaded(), o)
 	if got := l.validated(t, "c"); !*got.IsValid || !got.MachinesStates["lab/w-0"].Selected {
@@ -234,7 +234,7 @@ func TestValidationWritesItsFieldsAlone(t *testing.T) {
 	if err := l.Delete(t.Context(), configuration("c")); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.DeleteAllOf(t.Context(), &kaas.HostOSConfigurationModules{}); err != nil {
+	if err := l.DeleteAllOf(t.Context(), &kaasv1.HostOSConfigurationModules{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := l.validated(t, "c"); !*got.IsValid {
@@ -245,14 +245,14 @@ func TestValidationWritesItsFieldsAlone(t *testing.T) {
 // Which objects an event of another concerns.
 func TestEventsReachTheConfigurationsThatTheyConcern(t *testing.T) {
 	c := config("level", "1.1.0", "")
-	c.SecretValues = &kaas.SecretReference{Name: "s"}
+	c.SecretValues = &kaasv1.SecretReference{Name: "s"}
 	far := configuration("far", c)
 	far.Namespace = "other"
 	l := start(t, configuration("a", c), configuration("b", config("level", "1.1.0", "")), far)
 	for _, tt := range []struct {
 		name     string
 		of       client.Object
-		concerns func(client.Object, *kaas.HostOSConfiguration) bool
+		concerns func(client.Object, *kaasv1.HostOSConfiguration) bool
 		want     []string
 	}{
 		{"its Secret", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "s"}}, refersTo, []string{"lab/a"}},
@@ -270,7 +270,7 @@ func TestEventsReachTheConfigurationsThatTheyConcern(t *testing.T) {
 	}
 }
 
-func (l *lab) requested(ctx context.Context, of client.Object, concerns func(client.Object, *kaas.HostOSConfiguration) bool) (out []string) {
+func (l *lab) requested(ctx context.Context, of client.Object, concerns func(client.Object, *kaasv1.HostOSConfiguration) bool) (out []string) {
 	for _, r := range l.configs.requests(ctx, of, concerns) {
 		out = append(out, r.String())
 	}

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
@@ -36,7 +36,7 @@ var vendorLists = []string{"mcc-modules", "dev-mcc-modules"}
 const indexPeriod = 10 * time.Minute
 
 // vendorsURL returns the URL of a module's archive below that of the index.
-func vendorsURL(index string, m kaas.Module) (string, error) {
+func vendorsURL(index string, m kaasv1.Module) (string, error) {
 	if index == "" {
 		return "", fmt.Errorf("module %s %s has no url, and no vendor's repository is configured: add the url of its archive", m.Name, m.Version)
 	}
@@ -72,7 +72,7 @@ func (r *VendorIndex) Setup(mgr manager.Manager) error {
 	index := reconcile.Request{NamespacedName: client.ObjectKey{Name: vendorLists[0]}} // whichever the index names
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hostos-index").
-		Watches(&kaas.HostOSConfigurationModules{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+		Watches(&kaasv1.HostOSConfigurationModules{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 			if !slices.Contains(vendorLists, o.GetName()) {
 				return nil
 			}
@@ -118,7 +118,7 @@ func (r *VendorIndex) reconcile(ctx context.Context) (unread, err error) {
 		return fmt.Errorf("metadata.name %q: use one of %s", x.Metadata.Name, strings.Join(vendorLists, ", ")), nil
 	}
 	x.Sort()
-	o := &kaas.HostOSConfigurationModules{}
+	o := &kaasv1.HostOSConfigurationModules{}
 	o.Name = x.Metadata.Name
 	err = r.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
 	exists := err == nil
@@ -145,14 +145,14 @@ func (r *VendorIndex) reconcile(ctx context.Context) (unread, err error) {
 // stays while a configuration uses it. An entry never changes: when the index has other
 // content for a version, the old entry is removed, and the next pass adds the new one. An
 // entry in use stays, too.
-func (r *VendorIndex) wanted(ctx context.Context, x *module.Index, is *kaas.HostOSConfigurationModules) ([]kaas.Module, error) {
+func (r *VendorIndex) wanted(ctx context.Context, x *module.Index, is *kaasv1.HostOSConfigurationModules) ([]kaasv1.Module, error) {
 	users, err := moduleUsers(ctx, r.Client, r.Namespaces, is.Name)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]kaas.Module, 0, len(x.Spec.Modules))
+	out := make([]kaasv1.Module, 0, len(x.Spec.Modules))
 	for _, e := range x.Spec.Modules {
-		m := kaas.Module{Name: kaas.ModuleName(e.Name), Version: kaas.SemVer(e.Version), SHA256Sum: e.SHA256, URL: e.URL}
+		m := kaasv1.Module{Name: kaasv1.ModuleName(e.Name), Version: kaasv1.SemVer(e.Version), SHA256Sum: e.SHA256, URL: e.URL}
 		if i := slices.IndexFunc(is.Spec.Modules, sameModule(m)); i < 0 || is.Spec.Modules[i] == m {
 			out = append(out, m)
 		}
@@ -163,7 +163,7 @@ func (r *VendorIndex) wanted(ctx context.Context, x *module.Index, is *kaas.Host
 			out = append(out, m)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b kaas.Module) int {
+	slices.SortStableFunc(out, func(a, b kaasv1.Module) int {
 		if a.Name != b.Name {
 			return strings.Compare(string(a.Name), string(b.Name))
 		}

@@ -16,7 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -55,7 +55,7 @@ func (l *lab) read(t *testing.T, r *VendorIndex) (out []string) {
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{}); err != nil {
 			t.Fatal(err)
 		}
-		o := new(kaas.HostOSConfigurationModules)
+		o := new(kaasv1.HostOSConfigurationModules)
 		err := l.Get(t.Context(), client.ObjectKey{Name: "mcc-modules"}, o)
 		if client.IgnoreNotFound(err) != nil {
 			t.Fatal(err)
@@ -112,11 +112,11 @@ func TestVendorsListIsThatOfTheIndex(t *testing.T) {
 		t.Errorf("modules (-want +got):\n%s", diff)
 	}
 	// Edits: one removed, one added, one with another digest.
-	o := &kaas.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: "mcc-modules"}}
+	o := &kaasv1.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: "mcc-modules"}}
 	if err := l.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 		t.Fatal(err)
 	}
-	o.Spec.Modules = []kaas.Module{{Name: "b", Version: "1.9.0", SHA256Sum: strings.Repeat("9", 64)}, {Name: "mine", Version: "1.0.0", SHA256Sum: strings.Repeat("9", 64)}}
+	o.Spec.Modules = []kaasv1.Module{{Name: "b", Version: "1.9.0", SHA256Sum: strings.Repeat("9", 64)}, {Name: "mine", Version: "1.0.0", SHA256Sum: strings.Repeat("9", 64)}}
 	if err := l.Update(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -145,16 +145,16 @@ func TestModuleOfTheVendor(t *testing.T) {
 	repo := serve(t)
 	b, sum := archive(t, "level", "1.0.0", "")
 	repo.files["/m/level-1.0.0.tgz"] = b
-	l := start(t, &kaas.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: kaas.HostOSConfigurationModulesSpec{
-		Modules: []kaas.Module{{Name: "level", Version: "1.0.0", SHA256Sum: sum}},
+	l := start(t, &kaasv1.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: kaasv1.HostOSConfigurationModulesSpec{
+		Modules: []kaasv1.Module{{Name: "level", Version: "1.0.0", SHA256Sum: sum}},
 	}})
-	load := func(index string) kaas.ModuleStatus {
+	load := func(index string) kaasv1.ModuleStatus {
 		t.Helper()
 		l.modules.Index = index
 		if _, err := l.modules.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Name: "m"}}); err != nil {
 			t.Fatal(err)
 		}
-		o := new(kaas.HostOSConfigurationModules)
+		o := new(kaasv1.HostOSConfigurationModules)
 		if err := l.Get(t.Context(), client.ObjectKey{Name: "m"}, o); err != nil {
 			t.Fatal(err)
 		}
@@ -167,11 +167,11 @@ func TestModuleOfTheVendor(t *testing.T) {
 	if got := l.read(t, l.vendor(t, file)); len(got) != 1 {
 		t.Errorf("the list of a file has %q", got)
 	}
-	if s := load(file); s.State != kaas.ModuleError || !strings.Contains(s.Error, "level 1.0.0 has no url, and the vendor's index is not at a URL") {
+	if s := load(file); s.State != kaasv1.ModuleError || !strings.Contains(s.Error, "level 1.0.0 has no url, and the vendor's index is not at a URL") {
 		t.Errorf("with an index in a file: %+v", s)
 	}
 	for range 2 {
-		if s := load(repo.URL + "/m/index.yaml"); s.State != kaas.ModuleAvailable || s.URL != repo.URL+"/m/level-1.0.0.tgz" {
+		if s := load(repo.URL + "/m/index.yaml"); s.State != kaasv1.ModuleAvailable || s.URL != repo.URL+"/m/level-1.0.0.tgz" {
 			t.Errorf("with an index at a URL: %+v", s)
 		}
 	}

@@ -9,19 +9,19 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 )
 
 // CheckRemoval returns an error that names the modules that a list would lose while
 // HostOSConfigurations use them, and names these configurations (H8). after is nil when the
 // list is deleted. A module that another list has may be removed. namespaces bounds the
 // configurations; none means all.
-func CheckRemoval(ctx context.Context, r client.Reader, namespaces []string, before, after *kaas.HostOSConfigurationModules) error {
-	var is []kaas.Module
+func CheckRemoval(ctx context.Context, r client.Reader, namespaces []string, before, after *kaasv1.HostOSConfigurationModules) error {
+	var is []kaasv1.Module
 	if after != nil {
 		is = after.Spec.Modules
 	}
-	var removed []kaas.Module
+	var removed []kaasv1.Module
 	for _, m := range before.Spec.Modules {
 		if !slices.ContainsFunc(is, sameModule(m)) {
 			removed = append(removed, m)
@@ -59,19 +59,19 @@ func (e *InUseError) Error() string {
 
 // nameVersion identifies a module.
 type nameVersion struct {
-	name    kaas.ModuleName
-	version kaas.SemVer
+	name    kaasv1.ModuleName
+	version kaasv1.SemVer
 }
 
-func sameModule(m kaas.Module) func(kaas.Module) bool {
-	return func(other kaas.Module) bool { return other.Name == m.Name && other.Version == m.Version }
+func sameModule(m kaasv1.Module) func(kaasv1.Module) bool {
+	return func(other kaasv1.Module) bool { return other.Name == m.Name && other.Version == m.Version }
 }
 
 // moduleUsers returns the HostOSConfigurations that use each module, sorted, without the
 // modules that another list than the named one has. A configuration that is being deleted
 // uses none.
 func moduleUsers(ctx context.Context, r client.Reader, namespaces []string, list string) (map[nameVersion][]string, error) {
-	var lists kaas.HostOSConfigurationModulesList
+	var lists kaasv1.HostOSConfigurationModulesList
 	if err := r.List(ctx, &lists); err != nil {
 		return nil, fmt.Errorf("hostos: modules: %w", err)
 	}
@@ -89,7 +89,7 @@ func moduleUsers(ctx context.Context, r client.Reader, namespaces []string, list
 	}
 	out := map[nameVersion][]string{}
 	for _, in := range namespaces {
-		var all kaas.HostOSConfigurationList
+		var all kaasv1.HostOSConfigurationList
 		if err := r.List(ctx, &all, client.InNamespace(in)); err != nil {
 			return nil, fmt.Errorf("hostos: configurations: %w", err)
 		}

@@ -6,21 +6,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 )
 
-func listOf(name string, modules ...string) *kaas.HostOSConfigurationModules {
-	o := &kaas.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: name}}
+func listOf(name string, modules ...string) *kaasv1.HostOSConfigurationModules {
+	o := &kaasv1.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	for _, m := range modules {
-		o.Spec.Modules = append(o.Spec.Modules, kaas.Module{Name: kaas.ModuleName(m), Version: "1.0.0"})
+		o.Spec.Modules = append(o.Spec.Modules, kaasv1.Module{Name: kaasv1.ModuleName(m), Version: "1.0.0"})
 	}
 	return o
 }
 
-func userOf(namespace, name string, modules ...string) *kaas.HostOSConfiguration {
-	o := &kaas.HostOSConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+func userOf(namespace, name string, modules ...string) *kaasv1.HostOSConfiguration {
+	o := &kaasv1.HostOSConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	for _, m := range modules {
-		o.Spec.Configs = append(o.Spec.Configs, kaas.Config{Module: kaas.ModuleName(m), ModuleVersion: "1.0.0"})
+		o.Spec.Configs = append(o.Spec.Configs, kaasv1.Config{Module: kaasv1.ModuleName(m), ModuleVersion: "1.0.0"})
 	}
 	return o
 }
@@ -37,7 +37,7 @@ func TestRemovalOfModules(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		namespaces []string
-		after      *kaas.HostOSConfigurationModules
+		after      *kaasv1.HostOSConfigurationModules
 		want       string
 	}{
 		{"nothing removed", nil, before, ""},

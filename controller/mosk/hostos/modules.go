@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/controller/reconcile/watch"
@@ -44,26 +44,26 @@ func (r *Modules) Setup(mgr manager.Manager) error {
 	// A module may deprecate those of other objects.
 	deprecations := predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			was, is := e.ObjectOld.(*kaas.HostOSConfigurationModules), e.ObjectNew.(*kaas.HostOSConfigurationModules)
+			was, is := e.ObjectOld.(*kaasv1.HostOSConfigurationModules), e.ObjectNew.(*kaasv1.HostOSConfigurationModules)
 			return !equality.Semantic.DeepEqual(deprecated(was), deprecated(is))
 		},
 	}
 	all := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
-		return watch.Requests[*kaas.HostOSConfigurationModules](ctx, r.Client, &kaas.HostOSConfigurationModulesList{}, nil)
+		return watch.Requests[*kaasv1.HostOSConfigurationModules](ctx, r.Client, &kaasv1.HostOSConfigurationModulesList{}, nil)
 	})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hostos-modules").
-		For(&kaas.HostOSConfigurationModules{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&kaas.HostOSConfigurationModules{}, all, builder.WithPredicates(deprecations)).
+		For(&kaasv1.HostOSConfigurationModules{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&kaasv1.HostOSConfigurationModules{}, all, builder.WithPredicates(deprecations)).
 		WithOptions(r.RetryOptions(&r.retries)).
 		Complete(r)
 }
 
 // deprecated returns the module versions that the modules of an object deprecate.
-func deprecated(o *kaas.HostOSConfigurationModules) (out [][]kaas.ModuleReference) {
+func deprecated(o *kaasv1.HostOSConfigurationModules) (out [][]kaasv1.ModuleReference) {
 	for _, m := range o.Status.Modules {
-		if m.State != kaas.ModuleError && m.Deprecates != nil {
-			out = append(out, append(slices.Clone(m.Deprecates), kaas.ModuleReference{Name: m.Name, Version: m.Version}))
+		if m.State != kaasv1.ModuleError && m.Deprecates != nil {
+			out = append(out, append(slices.Clone(m.Deprecates), kaasv1.ModuleReference{Name: m.Name, Version: m.Version}))
 		}
 	}
 	return out
@@ -87,22 +87,22 @@ func (r *Modules) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 
 // reconcile reports whether a module could not be loaded.
 func (r *Modules) reconcile(ctx context.Context, req ctrl.Request) (failed bool, err error) {
-	var o kaas.HostOSConfigurationModules
+	var o kaasv1.HostOSConfigurationModules
 	if err := r.Client.Get(ctx, req.NamespacedName, &o); err != nil {
 		return false, queue.Deleted(err)
 	}
 	if !o.DeletionTimestamp.IsZero() {
 		return false, nil
 	}
-	var list kaas.HostOSConfigurationModulesList
+	var list kaasv1.HostOSConfigurationModulesList
 	if err := r.Client.List(ctx, &list); err != nil {
 		return false, fmt.Errorf("hostos: modules: %w", err)
 	}
 	before := o.DeepCopy()
-	status := kaas.HostOSConfigurationModulesStatus{ObservedGeneration: o.Generation}
+	status := kaasv1.HostOSConfigurationModulesStatus{ObservedGeneration: o.Generation}
 	for _, m := range o.Spec.Modules {
 		s := r.load(ctx, m, o.Status.Modules)
-		failed = failed || s.State == kaas.ModuleError
+		failed = failed || s.State == kaasv1.ModuleError
 		status.Modules = append(status.Modules, s)
 	}
 	o.Status = status
@@ -124,36 +124,36 @@ func (r *Modules) reconcile(ctx context.Context, req ctrl.Request) (failed bool,
 
 // load returns the status of a module: the known one if its archive was loaded, else the
 // result of loading it now.
-func (r *Modules) load(ctx context.Context, m kaas.Module, known []kaas.ModuleStatus) kaas.ModuleStatus {
+func (r *Modules) load(ctx context.Context, m kaasv1.Module, known []kaasv1.ModuleStatus) kaasv1.ModuleStatus {
 	var unresolved error
 	if m.URL == "" {
 		m.URL, unresolved = vendorsURL(r.Index, m)
 	}
-	i := slices.IndexFunc(known, func(s kaas.ModuleStatus) bool { return s.Name == m.Name && s.Version == m.Version })
-	if i >= 0 && known[i].State != kaas.ModuleError && known[i].SHA256Sum == m.SHA256Sum && known[i].URL == m.URL {
+	i := slices.IndexFunc(known, func(s kaasv1.ModuleStatus) bool { return s.Name == m.Name && s.Version == m.Version })
+	if i >= 0 && known[i].State != kaasv1.ModuleError && known[i].SHA256Sum == m.SHA256Sum && known[i].URL == m.URL {
 		return known[i]
 	}
-	s := kaas.ModuleStatus{Name: m.Name, Version: m.Version, URL: m.URL, State: kaas.ModuleAvailable}
+	s := kaasv1.ModuleStatus{Name: m.Name, Version: m.Version, URL: m.URL, State: kaasv1.ModuleAvailable}
 	var loaded *module.Module
 	err := unresolved
 	if err == nil {
 		loaded, s.SHA256Sum, err = r.fetch(ctx, m)
 	}
 	if err != nil {
-		s.State, s.Error = kaas.ModuleError, short(err.Error())
+		s.State, s.Error = kaasv1.ModuleError, short(err.Error())
 		return s
 	}
 	s.DocURL, s.Description, s.PlaybookName, s.ValuesValidationSchema = loaded.DocURL, loaded.Description, loaded.Playbook, loaded.SchemaText
 	s.SupportedDistributions = loaded.SupportedDistributions
 	for _, d := range loaded.Deprecates {
-		s.Deprecates = append(s.Deprecates, kaas.ModuleReference{Name: kaas.ModuleName(d.Name), Version: kaas.SemVer(d.Version)})
+		s.Deprecates = append(s.Deprecates, kaasv1.ModuleReference{Name: kaasv1.ModuleName(d.Name), Version: kaasv1.SemVer(d.Version)})
 	}
 	return s
 }
 
 // fetch fetches and reads the archive of a module. It returns the archive's digest also
 // with an error, once there is an archive.
-func (r *Modules) fetch(ctx context.Context, m kaas.Module) (*module.Module, string, error) {
+func (r *Modules) fetch(ctx context.Context, m kaasv1.Module) (*module.Module, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	archive, err := module.Fetch(ctx, r.HTTP, m.URL)
@@ -166,31 +166,31 @@ func (r *Modules) fetch(ctx context.Context, m kaas.Module) (*module.Module, str
 
 // deprecate sets deprecatedBy and the states of the modules of o from the deprecations that
 // the modules of all objects list.
-func deprecate(o *kaas.HostOSConfigurationModules, all []kaas.HostOSConfigurationModules) {
+func deprecate(o *kaasv1.HostOSConfigurationModules, all []kaasv1.HostOSConfigurationModules) {
 	for i := range o.Status.Modules {
 		m := &o.Status.Modules[i]
 		m.DeprecatedBy = deprecatedBy(m.Name, m.Version, all)
 		switch {
-		case m.State == kaas.ModuleError:
+		case m.State == kaasv1.ModuleError:
 		case len(m.DeprecatedBy) > 0:
-			m.State = kaas.ModuleDeprecated
+			m.State = kaasv1.ModuleDeprecated
 		default:
-			m.State = kaas.ModuleAvailable
+			m.State = kaasv1.ModuleAvailable
 		}
 	}
 }
 
 // deprecatedBy returns the modules that deprecate a version of a module, sorted.
-func deprecatedBy(name kaas.ModuleName, version kaas.SemVer, all []kaas.HostOSConfigurationModules) (out []kaas.ModuleReference) {
-	old := kaas.ModuleReference{Name: name, Version: version}
+func deprecatedBy(name kaasv1.ModuleName, version kaasv1.SemVer, all []kaasv1.HostOSConfigurationModules) (out []kaasv1.ModuleReference) {
+	old := kaasv1.ModuleReference{Name: name, Version: version}
 	for _, o := range all {
 		for _, m := range o.Status.Modules {
-			if m.State != kaas.ModuleError && slices.Contains(m.Deprecates, old) {
-				out = append(out, kaas.ModuleReference{Name: m.Name, Version: m.Version})
+			if m.State != kaasv1.ModuleError && slices.Contains(m.Deprecates, old) {
+				out = append(out, kaasv1.ModuleReference{Name: m.Name, Version: m.Version})
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b kaas.ModuleReference) int {
+	slices.SortFunc(out, func(a, b kaasv1.ModuleReference) int {
 		return cmp.Or(strings.Compare(string(a.Name), string(b.Name)), module.Compare(string(a.Version), string(b.Version)))
 	})
 	return slices.Compact(out) // two objects may have the same module

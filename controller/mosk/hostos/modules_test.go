@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/fixtures"
@@ -85,14 +85,14 @@ type lab struct {
 func start(t *testing.T, objects ...client.Object) *lab {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{kaas.AddToScheme, cluster.AddToScheme, corev1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{kaasv1.AddToScheme, clusterv1.AddToScheme, corev1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
 	l := &lab{}
 	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithStatusSubresource(&kaas.HostOSConfiguration{}, &kaas.HostOSConfigurationModules{}).
+		WithStatusSubresource(&kaasv1.HostOSConfiguration{}, &kaasv1.HostOSConfigurationModules{}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 				l.writes++
@@ -115,28 +115,28 @@ func request(namespace, name string) ctrl.Request {
 }
 
 // load reconciles a list of modules and returns it.
-func (l *lab) load(t *testing.T, name string) (*kaas.HostOSConfigurationModules, ctrl.Result) {
+func (l *lab) load(t *testing.T, name string) (*kaasv1.HostOSConfigurationModules, ctrl.Result) {
 	t.Helper()
 	result, err := l.modules.Reconcile(t.Context(), request("", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := new(kaas.HostOSConfigurationModules)
+	o := new(kaasv1.HostOSConfigurationModules)
 	if err := l.Get(t.Context(), client.ObjectKey{Name: name}, o); err != nil {
 		t.Fatal(err)
 	}
 	return o, result
 }
 
-func list(name string, modules ...kaas.Module) *kaas.HostOSConfigurationModules {
-	return &kaas.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kaas.HostOSConfigurationModulesSpec{Modules: modules}}
+func list(name string, modules ...kaasv1.Module) *kaasv1.HostOSConfigurationModules {
+	return &kaasv1.HostOSConfigurationModules{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kaasv1.HostOSConfigurationModulesSpec{Modules: modules}}
 }
 
 // statement H1: the modules of fixtures are loaded, and their statuses have what their
 // archives say.
 func TestModulesAreLoaded(t *testing.T) {
 	repo := serve(t)
-	var modules []kaas.Module
+	var modules []kaasv1.Module
 	for _, name := range []string{"sysctl", "packages"} {
 		sub, err := fixtures.Module(name)
 		if err != nil {
@@ -147,7 +147,7 @@ func TestModulesAreLoaded(t *testing.T) {
 			t.Fatal(err)
 		}
 		repo.files["/"+m.FileName()] = b
-		modules = append(modules, kaas.Module{Name: kaas.ModuleName(name), Version: kaas.SemVer(m.Version), SHA256Sum: m.SHA256, URL: repo.URL + "/" + m.FileName()})
+		modules = append(modules, kaasv1.Module{Name: kaasv1.ModuleName(name), Version: kaasv1.SemVer(m.Version), SHA256Sum: m.SHA256, URL: repo.URL + "/" + m.FileName()})
 	}
 	l := start(t, list("custom-modules", modules...))
 	o, result := l.load(t, "custom-modules")
@@ -158,8 +158,8 @@ func TestModulesAreLoaded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := kaas.ModuleStatus{
-		Name: "packages", Version: "1.0.0", URL: modules[1].URL, SHA256Sum: modules[1].SHA256Sum, State: kaas.ModuleAvailable,
+	want := kaasv1.ModuleStatus{
+		Name: "packages", Version: "1.0.0", URL: modules[1].URL, SHA256Sum: modules[1].SHA256Sum, State: kaasv1.ModuleAvailable,
 		DocURL:      "https://github.com/metalab-dev/metalab/tree/main/fixtures/modules/packages",
 		Description: "Installs and removes packages of Debian and Ubuntu, from repositories or from the module itself", PlaybookName: "main.yaml",
 		ValuesValidationSchema: schema, SupportedDistributions: []string{"debian/bookworm", "debian/trixie", "ubuntu/jammy", "ubuntu/noble"},
@@ -167,7 +167,7 @@ func TestModulesAreLoaded(t *testing.T) {
 	if diff := cmp.Diff(want, o.Status.Modules[1]); diff != "" {
 		t.Errorf("packages (-want +got):\n%s", diff)
 	}
-	if s := o.Status.Modules[0]; s.State != kaas.ModuleAvailable || !cmp.Equal(s.Deprecates, []kaas.ModuleReference{{Name: "sysctl", Version: "1.0.0"}}) {
+	if s := o.Status.Modules[0]; s.State != kaasv1.ModuleAvailable || !cmp.Equal(s.Deprecates, []kaasv1.ModuleReference{{Name: "sysctl", Version: "1.0.0"}}) {
 		t.Errorf("sysctl: %+v", s)
 	}
 	requests, writes := repo.requests.Load(), l.writes
@@ -187,27 +187,27 @@ func TestModulesThatCannotBeLoaded(t *testing.T) {
 	text := module.Sum([]byte("no archive"))
 	for _, tt := range []struct {
 		name   string
-		module kaas.Module
+		module kaasv1.Module
 		sum    string // in the status
 		err    string
 	}{
-		{"other SHA-256", kaas.Module{Name: "level", Version: "1.0.0", SHA256Sum: wrong, URL: repo.URL + "/good.tgz"}, sum,
+		{"other SHA-256", kaasv1.Module{Name: "level", Version: "1.0.0", SHA256Sum: wrong, URL: repo.URL + "/good.tgz"}, sum,
 			"hashes are not the same: got '" + sum + "' want '" + wrong + "'"},
-		{"refused", kaas.Module{Name: "level", Version: "1.0.0", SHA256Sum: sum, URL: repo.URL + "/none.tgz"}, "",
+		{"refused", kaasv1.Module{Name: "level", Version: "1.0.0", SHA256Sum: sum, URL: repo.URL + "/none.tgz"}, "",
 			`failed to perform request to fetch the module archive: Get "` + repo.URL + `/none.tgz": Forbidden`},
-		{"no archive", kaas.Module{Name: "level", Version: "1.0.0", SHA256Sum: text, URL: repo.URL + "/text.tgz"}, text, "archive is not compressed by gzip"},
-		{"other name", kaas.Module{Name: "label", Version: "1.0.0", SHA256Sum: sum, URL: repo.URL + "/good.tgz"}, sum, "the archive has module level 1.0.0, not label 1.0.0"},
-		{"other version", kaas.Module{Name: "level", Version: "1.0.1", SHA256Sum: sum, URL: repo.URL + "/good.tgz"}, sum, "the archive has module level 1.0.0, not level 1.0.1"},
-		{"no URL", kaas.Module{Name: "level", Version: "1.0.0", SHA256Sum: sum}, "", "module level 1.0.0 has no url"},
+		{"no archive", kaasv1.Module{Name: "level", Version: "1.0.0", SHA256Sum: text, URL: repo.URL + "/text.tgz"}, text, "archive is not compressed by gzip"},
+		{"other name", kaasv1.Module{Name: "label", Version: "1.0.0", SHA256Sum: sum, URL: repo.URL + "/good.tgz"}, sum, "the archive has module level 1.0.0, not label 1.0.0"},
+		{"other version", kaasv1.Module{Name: "level", Version: "1.0.1", SHA256Sum: sum, URL: repo.URL + "/good.tgz"}, sum, "the archive has module level 1.0.0, not level 1.0.1"},
+		{"no URL", kaasv1.Module{Name: "level", Version: "1.0.0", SHA256Sum: sum}, "", "module level 1.0.0 has no url"},
 	} {
-		beside := kaas.Module{Name: "level", Version: "1.0.0", SHA256Sum: sum, URL: repo.URL + "/good.tgz"}
+		beside := kaasv1.Module{Name: "level", Version: "1.0.0", SHA256Sum: sum, URL: repo.URL + "/good.tgz"}
 		l := start(t, list("m", tt.module, beside))
 		o, result := l.load(t, "m")
 		s := o.Status.Modules[0]
-		if s.State != kaas.ModuleError || !strings.HasPrefix(s.Error, tt.err) || s.SHA256Sum != tt.sum || s.PlaybookName != "" {
+		if s.State != kaasv1.ModuleError || !strings.HasPrefix(s.Error, tt.err) || s.SHA256Sum != tt.sum || s.PlaybookName != "" {
 			t.Errorf("%s: %+v, want error %q and SHA-256 %q", tt.name, s, tt.err, tt.sum)
 		}
-		if o.Status.Modules[1].State != kaas.ModuleAvailable || o.Status.Modules[1].Error != "" {
+		if o.Status.Modules[1].State != kaasv1.ModuleAvailable || o.Status.Modules[1].Error != "" {
 			t.Errorf("%s: the module beside it: %+v", tt.name, o.Status.Modules[1])
 		}
 		if result.RequeueAfter != retryAfter {
@@ -219,12 +219,12 @@ func TestModulesThatCannotBeLoaded(t *testing.T) {
 func TestModuleIsAvailableOnceItsServerHasIt(t *testing.T) {
 	repo := serve(t)
 	good, sum := archive(t, "level", "1.0.0", "")
-	l := start(t, list("m", kaas.Module{Name: "level", Version: "1.0.0", SHA256Sum: sum, URL: repo.URL + "/a.tgz"}))
-	if o, _ := l.load(t, "m"); o.Status.Modules[0].State != kaas.ModuleError {
+	l := start(t, list("m", kaasv1.Module{Name: "level", Version: "1.0.0", SHA256Sum: sum, URL: repo.URL + "/a.tgz"}))
+	if o, _ := l.load(t, "m"); o.Status.Modules[0].State != kaasv1.ModuleError {
 		t.Fatalf("status before: %+v", o.Status.Modules[0])
 	}
 	repo.files["/a.tgz"] = good
-	if o, result := l.load(t, "m"); o.Status.Modules[0].State != kaas.ModuleAvailable || o.Status.Modules[0].Error != "" || result != (ctrl.Result{}) {
+	if o, result := l.load(t, "m"); o.Status.Modules[0].State != kaasv1.ModuleAvailable || o.Status.Modules[0].Error != "" || result != (ctrl.Result{}) {
 		t.Errorf("status after: %+v, %+v", o.Status.Modules[0], result)
 	}
 }
@@ -237,15 +237,15 @@ func TestModuleIsDeprecatedByAnother(t *testing.T) {
 	renamed, sumRenamed := archive(t, "height", "1.0.0", "deprecates: [{name: level, version: 1.0.0}]\n")
 	repo.files["/1"], repo.files["/2"], repo.files["/3"] = before, after, renamed
 	l := start(t,
-		list("a", kaas.Module{Name: "level", Version: "1.0.0", SHA256Sum: sumBefore, URL: repo.URL + "/1"}, kaas.Module{Name: "level", Version: "1.1.0", SHA256Sum: sumAfter, URL: repo.URL + "/2"}),
-		list("b", kaas.Module{Name: "height", Version: "1.0.0", SHA256Sum: sumRenamed, URL: repo.URL + "/3"}))
+		list("a", kaasv1.Module{Name: "level", Version: "1.0.0", SHA256Sum: sumBefore, URL: repo.URL + "/1"}, kaasv1.Module{Name: "level", Version: "1.1.0", SHA256Sum: sumAfter, URL: repo.URL + "/2"}),
+		list("b", kaasv1.Module{Name: "height", Version: "1.0.0", SHA256Sum: sumRenamed, URL: repo.URL + "/3"}))
 	l.load(t, "b")
 	o, _ := l.load(t, "a")
-	want := []kaas.ModuleReference{{Name: "height", Version: "1.0.0"}, {Name: "level", Version: "1.1.0"}}
-	if s := o.Status.Modules[0]; s.State != kaas.ModuleDeprecated || !cmp.Equal(s.DeprecatedBy, want) {
+	want := []kaasv1.ModuleReference{{Name: "height", Version: "1.0.0"}, {Name: "level", Version: "1.1.0"}}
+	if s := o.Status.Modules[0]; s.State != kaasv1.ModuleDeprecated || !cmp.Equal(s.DeprecatedBy, want) {
 		t.Errorf("level 1.0.0: %+v, want deprecated by %v", s, want)
 	}
-	if s := o.Status.Modules[1]; s.State != kaas.ModuleAvailable || !cmp.Equal(s.Deprecates, []kaas.ModuleReference{{Name: "level", Version: "1.0.0"}}) {
+	if s := o.Status.Modules[1]; s.State != kaasv1.ModuleAvailable || !cmp.Equal(s.Deprecates, []kaasv1.ModuleReference{{Name: "level", Version: "1.0.0"}}) {
 		t.Errorf("level 1.1.0: %+v", s)
 	}
 	if err := l.Delete(t.Context(), list("b")); err != nil {
@@ -255,7 +255,7 @@ func TestModuleIsDeprecatedByAnother(t *testing.T) {
 	if err := l.Update(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	if o, _ = l.load(t, "a"); len(o.Status.Modules) != 1 || o.Status.Modules[0].State != kaas.ModuleAvailable || o.Status.Modules[0].DeprecatedBy != nil {
+	if o, _ = l.load(t, "a"); len(o.Status.Modules) != 1 || o.Status.Modules[0].State != kaasv1.ModuleAvailable || o.Status.Modules[0].DeprecatedBy != nil {
 		t.Errorf("after the others were removed: %+v", o.Status.Modules)
 	}
 }
@@ -263,12 +263,12 @@ func TestModuleIsDeprecatedByAnother(t *testing.T) {
 // What a broken archive would deprecate stays available.
 func TestModuleThatCannotBeLoadedDeprecatesNothing(t *testing.T) {
 	o := list("a")
-	o.Status.Modules = []kaas.ModuleStatus{
-		{Name: "level", Version: "1.0.0", State: kaas.ModuleAvailable},
-		{Name: "level", Version: "1.1.0", State: kaas.ModuleError, Deprecates: []kaas.ModuleReference{{Name: "level", Version: "1.0.0"}}},
+	o.Status.Modules = []kaasv1.ModuleStatus{
+		{Name: "level", Version: "1.0.0", State: kaasv1.ModuleAvailable},
+		{Name: "level", Version: "1.1.0", State: kaasv1.ModuleError, Deprecates: []kaasv1.ModuleReference{{Name: "level", Version: "1.0.0"}}},
 	}
-	deprecate(o, []kaas.HostOSConfigurationModules{*o})
-	if o.Status.Modules[0].State != kaas.ModuleAvailable {
+	deprecate(o, []kaasv1.HostOSConfigurationModules{*o})
+	if o.Status.Modules[0].State != kaasv1.ModuleAvailable {
 		t.Errorf("level 1.0.0: %+v", o.Status.Modules[0])
 	}
 }

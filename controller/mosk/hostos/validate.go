@@ -8,18 +8,18 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
 // facts are all that the validation of a HostOSConfiguration depends on.
 type facts struct {
-	object  *kaas.HostOSConfiguration
-	modules []kaas.HostOSConfigurationModules // sorted by name
-	secrets map[kaas.SecretReference]*secret  // Secrets of the references with a namespace; nil: the Secret does not exist
-	others  []kaas.HostOSConfiguration        // HostOSConfigurations of the same namespace
+	object  *kaasv1.HostOSConfiguration
+	modules []kaasv1.HostOSConfigurationModules // sorted by name
+	secrets map[kaasv1.SecretReference]*secret  // Secrets of the references with a namespace; nil: the Secret does not exist
+	others  []kaasv1.HostOSConfiguration        // HostOSConfigurations of the same namespace
 }
 
 // secret is a Secret with values.
@@ -29,12 +29,12 @@ type secret struct {
 }
 
 // validate returns the results of the configs. It is pure.
-func validate(f facts) []kaas.ConfigStatus {
+func validate(f facts) []kaasv1.ConfigStatus {
 	taken := names(f)
 	_, selectorErr := metav1.LabelSelectorAsSelector(&f.object.Spec.MachineSelector)
-	var out []kaas.ConfigStatus
+	var out []kaasv1.ConfigStatus
 	for _, c := range f.object.Spec.Configs {
-		s := kaas.ConfigStatus{ModuleName: c.Module, ModuleVersion: c.ModuleVersion}
+		s := kaasv1.ConfigStatus{ModuleName: c.Module, ModuleVersion: c.ModuleVersion}
 		m, err := find(f.modules, c, &s)
 		if err == nil {
 			err = validateValues(f, c, m, &s)
@@ -61,19 +61,19 @@ func validate(f facts) []kaas.ConfigStatus {
 
 // find returns the module of a config, and adds the module's fields to s. A module that was
 // loaded takes precedence over one that could not be loaded.
-func find(all []kaas.HostOSConfigurationModules, c kaas.Config, s *kaas.ConfigStatus) (*kaas.ModuleStatus, error) {
+func find(all []kaasv1.HostOSConfigurationModules, c kaasv1.Config, s *kaasv1.ConfigStatus) (*kaasv1.ModuleStatus, error) {
 	var failed error
 	for _, o := range all {
-		listed := slices.ContainsFunc(o.Spec.Modules, func(m kaas.Module) bool { return m.Name == c.Module && m.Version == c.ModuleVersion })
+		listed := slices.ContainsFunc(o.Spec.Modules, func(m kaasv1.Module) bool { return m.Name == c.Module && m.Version == c.ModuleVersion })
 		if !listed || !o.DeletionTimestamp.IsZero() {
 			continue
 		}
-		i := slices.IndexFunc(o.Status.Modules, func(m kaas.ModuleStatus) bool { return m.Name == c.Module && m.Version == c.ModuleVersion })
+		i := slices.IndexFunc(o.Status.Modules, func(m kaasv1.ModuleStatus) bool { return m.Name == c.Module && m.Version == c.ModuleVersion })
 		switch {
 		case i < 0:
 			failed = fmt.Errorf("module %s %s of HostOSConfigurationModules %s is not loaded yet", c.Module, c.ModuleVersion, o.Name)
 			continue
-		case o.Status.Modules[i].State == kaas.ModuleError:
+		case o.Status.Modules[i].State == kaasv1.ModuleError:
 			failed = fmt.Errorf("module %s %s of HostOSConfigurationModules %s cannot be used: %s", c.Module, c.ModuleVersion, o.Name, o.Status.Modules[i].Error)
 			continue
 		}
@@ -90,7 +90,7 @@ func find(all []kaas.HostOSConfigurationModules, c kaas.Config, s *kaas.ConfigSt
 
 // validateValues validates the values of a config, with those of its Secret, against the
 // module's schema. No error has a value in it.
-func validateValues(f facts, c kaas.Config, m *kaas.ModuleStatus, s *kaas.ConfigStatus) error {
+func validateValues(f facts, c kaasv1.Config, m *kaasv1.ModuleStatus, s *kaasv1.ConfigStatus) error {
 	var values map[string]any
 	if c.Values != nil {
 		if err := json.Unmarshal(c.Values.Raw, &values); err != nil {
@@ -123,7 +123,7 @@ func validateValues(f facts, c kaas.Config, m *kaas.ModuleStatus, s *kaas.Config
 }
 
 // located returns a reference with its namespace.
-func located(ref kaas.SecretReference, namespace string) kaas.SecretReference {
+func located(ref kaasv1.SecretReference, namespace string) kaasv1.SecretReference {
 	if ref.Namespace == "" {
 		ref.Namespace = namespace
 	}
@@ -133,8 +133,8 @@ func located(ref kaas.SecretReference, namespace string) kaas.SecretReference {
 // itemNames returns the names of the state items of a config. Two objects can collide: the
 // download of object a is named host-os-download-a-…, and so is the playbook of object
 // download-a.
-func itemNames(configuration string, c kaas.Config) (out []string) {
-	for _, it := range item.HostOS(configuration, string(c.Module), string(c.ModuleVersion), lcm.PhaseReconfigure) {
+func itemNames(configuration string, c kaasv1.Config) (out []string) {
+	for _, it := range item.HostOS(configuration, string(c.Module), string(c.ModuleVersion), lcmv1.PhaseReconfigure) {
 		out = append(out, it.Name)
 	}
 	return out
@@ -159,7 +159,7 @@ func names(f facts) map[string]string {
 // precedes reports whether a takes precedence over b when both have a name: the older object
 // does. Creation times have a resolution of a second; within one second the valid object takes
 // precedence, then the first by name.
-func precedes(a, b *kaas.HostOSConfiguration) bool {
+func precedes(a, b *kaasv1.HostOSConfiguration) bool {
 	switch {
 	case !a.CreationTimestamp.Equal(&b.CreationTimestamp):
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -39,7 +39,7 @@ func NewClusters(c Config) (*Clusters, error) {
 // Setup adds the reconciler to a manager. It does not poll.
 func (r *Clusters) Setup(mgr manager.Manager) error {
 	enqueue := func(q workqueue.TypedRateLimitingInterface[reconcile.Request], o client.Object) {
-		m, ok := o.(*lcm.LCMMachine)
+		m, ok := o.(*lcmv1.LCMMachine)
 		if !ok {
 			return
 		}
@@ -57,14 +57,14 @@ func (r *Clusters) Setup(mgr manager.Manager) error {
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requests) { enqueue(q, e.Object) },
 	}
 	counted := predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, was := e.ObjectOld.(*lcm.LCMMachine)
-		after, is := e.ObjectNew.(*lcm.LCMMachine)
+		before, was := e.ObjectOld.(*lcmv1.LCMMachine)
+		after, is := e.ObjectNew.(*lcmv1.LCMMachine)
 		return was && is && (before.Status.State != after.Status.State || assigned(before).ClusterName != assigned(after).ClusterName)
 	}}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("lcm-clusters").
-		For(&lcm.LCMCluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&lcm.LCMMachine{}, machines, builder.WithPredicates(counted)).
+		For(&lcmv1.LCMCluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&lcmv1.LCMMachine{}, machines, builder.WithPredicates(counted)).
 		WithOptions(r.Options()).
 		Complete(r)
 }
@@ -76,11 +76,11 @@ func (r *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 
 // reconcile writes how many machines the cluster has, and how many of them are Ready.
 func (r *Clusters) reconcile(ctx context.Context, key types.NamespacedName) error {
-	var c lcm.LCMCluster
+	var c lcmv1.LCMCluster
 	if err := r.Client.Get(ctx, key, &c); err != nil {
 		return queue.Deleted(err)
 	}
-	var list lcm.LCMMachineList
+	var list lcmv1.LCMMachineList
 	if err := r.Client.List(ctx, &list, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("lcm: LCMMachines of LCMCluster %s: %w", key, err)
 	}
@@ -92,7 +92,7 @@ func (r *Clusters) reconcile(ctx context.Context, key types.NamespacedName) erro
 			continue
 		}
 		c.Status.RequestedNodes++
-		if m.Status.State == lcm.StateReady {
+		if m.Status.State == lcmv1.StateReady {
 			c.Status.ReadyNodes++
 		}
 	}

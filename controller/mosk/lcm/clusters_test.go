@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -19,25 +19,25 @@ import (
 // and is written only when it changes.
 func TestMachinesOfAClusterAreCounted(t *testing.T) {
 	scheme := runtime.NewScheme()
-	if err := lcm.AddToScheme(scheme); err != nil {
+	if err := lcmv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	named := func(name string, change func(*lcm.LCMMachine)) client.Object {
-		return machine(func(m *lcm.LCMMachine) {
+	named := func(name string, change func(*lcmv1.LCMMachine)) client.Object {
+		return machine(func(m *lcmv1.LCMMachine) {
 			m.Name = name
 			change(m)
 		})
 	}
 	writes := 0
-	api := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&lcm.LCMCluster{}).WithObjects(
+	api := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&lcmv1.LCMCluster{}).WithObjects(
 		lcmCluster(),
-		named("ready", func(m *lcm.LCMMachine) { m.Status.State = lcm.StateReady }),
-		named("deploys", func(m *lcm.LCMMachine) { m.Status.State = lcm.StateDeploy }),
-		named("labeled", func(m *lcm.LCMMachine) {
+		named("ready", func(m *lcmv1.LCMMachine) { m.Status.State = lcmv1.StateReady }),
+		named("deploys", func(m *lcmv1.LCMMachine) { m.Status.State = lcmv1.StateDeploy }),
+		named("labeled", func(m *lcmv1.LCMMachine) {
 			m.Spec.ClusterName, m.Labels = "", map[string]string{"cluster.sigs.k8s.io/cluster-name": "c1"}
 		}),
-		named("of-another", func(m *lcm.LCMMachine) { m.Spec.ClusterName, m.Status.State = "c2", lcm.StateReady }),
-		named("elsewhere", func(m *lcm.LCMMachine) { m.Namespace, m.Status.State = "other", lcm.StateReady }),
+		named("of-another", func(m *lcmv1.LCMMachine) { m.Spec.ClusterName, m.Status.State = "c2", lcmv1.StateReady }),
+		named("elsewhere", func(m *lcmv1.LCMMachine) { m.Namespace, m.Status.State = "other", lcmv1.StateReady }),
 	).WithInterceptorFuncs(interceptor.Funcs{
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 			writes++

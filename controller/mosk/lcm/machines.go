@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/controller/reconcile/readafterwrite"
@@ -55,15 +55,15 @@ func NewMachines(c Config) (*Machines, error) {
 func (r *Machines) Setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("lcm-machines").
-		For(&lcm.LCMMachine{}).
-		Watches(&lcm.LCMCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&lcmv1.LCMMachine{}).
+		Watches(&lcmv1.LCMCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(r.Options()).
 		Complete(r)
 }
 
 // machinesOf returns the requests for the machines of an LCMCluster.
 func (r *Machines) machinesOf(ctx context.Context, of client.Object) []reconcile.Request {
-	return watch.Requests(ctx, r.Client, &lcm.LCMMachineList{}, func(m *lcm.LCMMachine) bool {
+	return watch.Requests(ctx, r.Client, &lcmv1.LCMMachineList{}, func(m *lcmv1.LCMMachine) bool {
 		return assigned(m).ClusterName == of.GetName()
 	}, client.InNamespace(of.GetNamespace()))
 }
@@ -74,7 +74,7 @@ func (r *Machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 }
 
 func (r *Machines) reconcile(ctx context.Context, key types.NamespacedName) error {
-	var m lcm.LCMMachine
+	var m lcmv1.LCMMachine
 	if err := r.Client.Get(ctx, key, &m); err != nil {
 		return queue.Deleted(err)
 	}
@@ -96,11 +96,11 @@ func (r *Machines) reconcile(ctx context.Context, key types.NamespacedName) erro
 // until the machine may have that release (spec.release), and until it may be updated: see
 // package update. Those of the host OS follow at once. It reports whether the items are now
 // the LCMCluster's present ones.
-func (r *Machines) writeItems(ctx context.Context, m *lcm.LCMMachine) (current bool, err error) {
+func (r *Machines) writeItems(ctx context.Context, m *lcmv1.LCMMachine) (current bool, err error) {
 	before := m.DeepCopy()
 	m.Spec = assigned(m)
 	key := client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.ClusterName}
-	var c lcm.LCMCluster
+	var c lcmv1.LCMCluster
 	if err := r.Client.Get(ctx, key, &c); apierrors.IsNotFound(err) {
 		return false, nil
 	} else if err != nil {
@@ -128,16 +128,16 @@ func (r *Machines) writeItems(ctx context.Context, m *lcm.LCMMachine) (current b
 // assigned returns the spec of a machine with the cluster and the type that its labels
 // name. The provider creates an LCMMachine without a spec, and adds the labels when the
 // machine may be deployed to.
-func assigned(m *lcm.LCMMachine) lcm.LCMMachineSpec {
-	out, name := m.Spec, m.Labels[cluster.ClusterNameLabel]
+func assigned(m *lcmv1.LCMMachine) lcmv1.LCMMachineSpec {
+	out, name := m.Spec, m.Labels[clusterv1.ClusterNameLabel]
 	if name == "" {
 		return out
 	}
 	out.ClusterName = name
-	if out.Type == "" || out.Type == lcm.MachineUnassigned {
-		out.Type = lcm.MachineWorker
-		if _, control := m.Labels[cluster.ControlPlaneLabel]; control {
-			out.Type = lcm.MachineControl
+	if out.Type == "" || out.Type == lcmv1.MachineUnassigned {
+		out.Type = lcmv1.MachineWorker
+		if _, control := m.Labels[clusterv1.ControlPlaneLabel]; control {
+			out.Type = lcmv1.MachineControl
 		}
 	}
 	return out
@@ -145,10 +145,10 @@ func assigned(m *lcm.LCMMachine) lcm.LCMMachineSpec {
 
 // writeState computes the state of the machine. One that is Ready with the items of its
 // release has that release.
-func (r *Machines) writeState(ctx context.Context, m *lcm.LCMMachine, current bool) error {
+func (r *Machines) writeState(ctx context.Context, m *lcmv1.LCMMachine, current bool) error {
 	before := m.DeepCopy()
 	m.Status.State = item.ComputeState(m)
-	if current && m.Status.State == lcm.StateReady {
+	if current && m.Status.State == lcmv1.StateReady {
 		m.Status.Release = m.Spec.Release
 	}
 	if m.Status.State == before.Status.State && m.Status.Release == before.Status.Release {

@@ -13,31 +13,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
 var (
-	script    = lcm.LCMStateItem{Runner: lcm.RunnerBash, Name: "swap", Version: "v2", Phase: lcm.PhaseDeploy, Params: map[string]string{"args": "-v"}}
-	itemsHOC  = item.HostOS("test", "sample", "1.0.0", lcm.PhaseReconfigure)
+	script    = lcmv1.LCMStateItem{Runner: lcmv1.RunnerBash, Name: "swap", Version: "v2", Phase: lcmv1.PhaseDeploy, Params: map[string]string{"args": "-v"}}
+	itemsHOC  = item.HostOS("test", "sample", "1.0.0", lcmv1.PhaseReconfigure)
 	key       = client.ObjectKey{Namespace: "lab", Name: "w-0"}
 	overwrite = map[string]map[string]string{itemsHOC[0].Name: {"url": "a"}, itemsHOC[1].Name: {"playbook": "main.yaml"}, "gone": {"a": "b"}}
 )
 
-func lcmCluster() *lcm.LCMCluster {
-	return &lcm.LCMCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "c1"}, Spec: lcm.LCMClusterSpec{
-		LCMType: lcm.LCMTypeK0s,
-		MachinesTypes: map[lcm.MachineType][]lcm.LCMStateItem{
-			lcm.MachineControl: {itemsHOC[0], itemsHOC[1]}, lcm.MachineWorker: {script, itemsHOC[0], itemsHOC[1]},
+func lcmCluster() *lcmv1.LCMCluster {
+	return &lcmv1.LCMCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "c1"}, Spec: lcmv1.LCMClusterSpec{
+		LCMType: lcmv1.LCMTypeK0s,
+		MachinesTypes: map[lcmv1.MachineType][]lcmv1.LCMStateItem{
+			lcmv1.MachineControl: {itemsHOC[0], itemsHOC[1]}, lcmv1.MachineWorker: {script, itemsHOC[0], itemsHOC[1]},
 		},
 	}}
 }
 
-func machine(change func(*lcm.LCMMachine)) *lcm.LCMMachine {
-	m := &lcm.LCMMachine{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	m.Spec = lcm.LCMMachineSpec{ClusterName: "c1", Type: lcm.MachineWorker, StateItemsOverwrites: overwrite}
-	m.Status.Addresses = []lcm.NodeAddress{{Type: lcm.AddressInternalIP, Address: "10.0.0.5"}}
+func machine(change func(*lcmv1.LCMMachine)) *lcmv1.LCMMachine {
+	m := &lcmv1.LCMMachine{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	m.Spec = lcmv1.LCMMachineSpec{ClusterName: "c1", Type: lcmv1.MachineWorker, StateItemsOverwrites: overwrite}
+	m.Status.Addresses = []lcmv1.NodeAddress{{Type: lcmv1.AddressInternalIP, Address: "10.0.0.5"}}
 	change(m)
 	return m
 }
@@ -51,11 +51,11 @@ type api struct {
 func start(t *testing.T, objects ...client.Object) (*api, *Machines) {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := lcm.AddToScheme(scheme); err != nil {
+	if err := lcmv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	a := &api{}
-	a.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&lcm.LCMMachine{}).WithInterceptorFuncs(interceptor.Funcs{
+	a.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&lcmv1.LCMMachine{}).WithInterceptorFuncs(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			a.specs++
 			return c.Patch(ctx, o, p, opts...)
@@ -73,12 +73,12 @@ func start(t *testing.T, objects ...client.Object) (*api, *Machines) {
 }
 
 // reconciled reconciles the machine and returns it.
-func (a *api) reconciled(t *testing.T, r *Machines) *lcm.LCMMachine {
+func (a *api) reconciled(t *testing.T, r *Machines) *lcmv1.LCMMachine {
 	t.Helper()
 	if result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil || result != (ctrl.Result{}) {
 		t.Fatalf("Reconcile = %+v, %v", result, err)
 	}
-	m := new(lcm.LCMMachine)
+	m := new(lcmv1.LCMMachine)
 	if err := a.Get(t.Context(), key, m); err != nil {
 		t.Fatal(err)
 	}
@@ -87,42 +87,42 @@ func (a *api) reconciled(t *testing.T, r *Machines) *lcm.LCMMachine {
 
 // statements H13 and H36: the items of a machine, and its state, with one write of each.
 func TestItemsAndStateOfAMachine(t *testing.T) {
-	with := func(it lcm.LCMStateItem, params map[string]string) lcm.LCMStateItem {
+	with := func(it lcmv1.LCMStateItem, params map[string]string) lcmv1.LCMStateItem {
 		it.Params = params
 		return it
 	}
-	hocs := []lcm.LCMStateItem{with(itemsHOC[0], map[string]string{"url": "a"}), with(itemsHOC[1], map[string]string{"playbook": "main.yaml"})}
-	results := func(its ...lcm.LCMStateItem) map[string]lcm.StateItemStatus {
-		out := map[string]lcm.StateItemStatus{}
+	hocs := []lcmv1.LCMStateItem{with(itemsHOC[0], map[string]string{"url": "a"}), with(itemsHOC[1], map[string]string{"playbook": "main.yaml"})}
+	results := func(its ...lcmv1.LCMStateItem) map[string]lcmv1.StateItemStatus {
+		out := map[string]lcmv1.StateItemStatus{}
 		for _, it := range its {
-			out[it.Name] = lcm.StateItemStatus{Hash: item.Hash(it, ""), Attempt: 1}
+			out[it.Name] = lcmv1.StateItemStatus{Hash: item.Hash(it, ""), Attempt: 1}
 		}
 		return out
 	}
 	for _, tt := range []struct {
 		name   string
-		change func(*lcm.LCMMachine)
-		items  []lcm.LCMStateItem
-		state  lcm.MachineState
+		change func(*lcmv1.LCMMachine)
+		items  []lcmv1.LCMStateItem
+		state  lcmv1.MachineState
 	}{
-		{"worker", func(*lcm.LCMMachine) {}, []lcm.LCMStateItem{script, hocs[0], hocs[1]}, lcm.StateDeploy},
-		{"assigned by its labels", func(m *lcm.LCMMachine) {
-			m.Spec.ClusterName, m.Spec.Type, m.Labels = "", lcm.MachineUnassigned, map[string]string{"cluster.sigs.k8s.io/cluster-name": "c1"}
-		}, []lcm.LCMStateItem{script, hocs[0], hocs[1]}, lcm.StateDeploy},
-		{"assigned by its labels, of the control plane", func(m *lcm.LCMMachine) {
+		{"worker", func(*lcmv1.LCMMachine) {}, []lcmv1.LCMStateItem{script, hocs[0], hocs[1]}, lcmv1.StateDeploy},
+		{"assigned by its labels", func(m *lcmv1.LCMMachine) {
+			m.Spec.ClusterName, m.Spec.Type, m.Labels = "", lcmv1.MachineUnassigned, map[string]string{"cluster.sigs.k8s.io/cluster-name": "c1"}
+		}, []lcmv1.LCMStateItem{script, hocs[0], hocs[1]}, lcmv1.StateDeploy},
+		{"assigned by its labels, of the control plane", func(m *lcmv1.LCMMachine) {
 			m.Spec.ClusterName, m.Spec.Type = "", ""
 			m.Labels = map[string]string{"cluster.sigs.k8s.io/cluster-name": "c1", "cluster.sigs.k8s.io/control-plane": "controlplane"}
-		}, hocs, lcm.StateReconfigure},
-		{"not assigned", func(m *lcm.LCMMachine) { m.Spec.ClusterName, m.Spec.Type = "", lcm.MachineUnassigned }, nil, lcm.StateUninitialized},
-		{"that has deployed", func(m *lcm.LCMMachine) { m.Status.StateItemStatuses = results(script, itemsHOC[0]) }, []lcm.LCMStateItem{script, hocs[0], hocs[1]}, lcm.StateReconfigure},
-		{"that is done", func(m *lcm.LCMMachine) { m.Status.StateItemStatuses = results(script, hocs[0], hocs[1]) }, []lcm.LCMStateItem{script, hocs[0], hocs[1]}, lcm.StateReady},
-		{"that is not selected", func(m *lcm.LCMMachine) { m.Spec.StateItemsOverwrites = nil }, []lcm.LCMStateItem{script}, lcm.StateDeploy},
-		{"control", func(m *lcm.LCMMachine) { m.Spec.Type = lcm.MachineControl }, hocs, lcm.StateReconfigure},
-		{"bastion", func(m *lcm.LCMMachine) { m.Spec.Type = lcm.MachineBastion }, nil, lcm.StateReady},
-		{"without an address", func(m *lcm.LCMMachine) { m.Status.Addresses = nil }, []lcm.LCMStateItem{script, hocs[0], hocs[1]}, lcm.StateUninitialized},
-		{"of a cluster that does not exist", func(m *lcm.LCMMachine) {
-			m.Spec.ClusterName, m.Spec.LCMType, m.Spec.StateItems = "c2", lcm.LCMTypeK0s, hocs
-		}, hocs, lcm.StateReconfigure},
+		}, hocs, lcmv1.StateReconfigure},
+		{"not assigned", func(m *lcmv1.LCMMachine) { m.Spec.ClusterName, m.Spec.Type = "", lcmv1.MachineUnassigned }, nil, lcmv1.StateUninitialized},
+		{"that has deployed", func(m *lcmv1.LCMMachine) { m.Status.StateItemStatuses = results(script, itemsHOC[0]) }, []lcmv1.LCMStateItem{script, hocs[0], hocs[1]}, lcmv1.StateReconfigure},
+		{"that is done", func(m *lcmv1.LCMMachine) { m.Status.StateItemStatuses = results(script, hocs[0], hocs[1]) }, []lcmv1.LCMStateItem{script, hocs[0], hocs[1]}, lcmv1.StateReady},
+		{"that is not selected", func(m *lcmv1.LCMMachine) { m.Spec.StateItemsOverwrites = nil }, []lcmv1.LCMStateItem{script}, lcmv1.StateDeploy},
+		{"control", func(m *lcmv1.LCMMachine) { m.Spec.Type = lcmv1.MachineControl }, hocs, lcmv1.StateReconfigure},
+		{"bastion", func(m *lcmv1.LCMMachine) { m.Spec.Type = lcmv1.MachineBastion }, nil, lcmv1.StateReady},
+		{"without an address", func(m *lcmv1.LCMMachine) { m.Status.Addresses = nil }, []lcmv1.LCMStateItem{script, hocs[0], hocs[1]}, lcmv1.StateUninitialized},
+		{"of a cluster that does not exist", func(m *lcmv1.LCMMachine) {
+			m.Spec.ClusterName, m.Spec.LCMType, m.Spec.StateItems = "c2", lcmv1.LCMTypeK0s, hocs
+		}, hocs, lcmv1.StateReconfigure},
 	} {
 		a, r := start(t, lcmCluster(), machine(tt.change))
 		m := a.reconciled(t, r)
@@ -150,30 +150,30 @@ func TestReleaseOfAMachine(t *testing.T) {
 	old := script
 	old.Version = "v1"
 	hocs := item.Merge(itemsHOC, overwrite)
-	done := func(its ...lcm.LCMStateItem) map[string]lcm.StateItemStatus {
-		out := map[string]lcm.StateItemStatus{}
+	done := func(its ...lcmv1.LCMStateItem) map[string]lcmv1.StateItemStatus {
+		out := map[string]lcmv1.StateItemStatus{}
 		for _, it := range its {
-			out[it.Name] = lcm.StateItemStatus{Hash: item.Hash(it, ""), Attempt: 1}
+			out[it.Name] = lcmv1.StateItemStatus{Hash: item.Hash(it, ""), Attempt: 1}
 		}
 		return out
 	}
 	for _, tt := range []struct {
 		name, release string
-		results       []lcm.LCMStateItem
-		items         []lcm.LCMStateItem
+		results       []lcmv1.LCMStateItem
+		items         []lcmv1.LCMStateItem
 		reached       string
 	}{
-		{"that waits", "mosk-1", []lcm.LCMStateItem{old, hocs[0], hocs[1]}, []lcm.LCMStateItem{old, hocs[0], hocs[1]}, "mosk-1"},
-		{"in service", "mosk-2", []lcm.LCMStateItem{old, hocs[0], hocs[1]}, []lcm.LCMStateItem{old, hocs[0], hocs[1]}, "mosk-1"},
-		{"that is upgraded", "mosk-2", []lcm.LCMStateItem{old, hocs[0], hocs[1]}, []lcm.LCMStateItem{script, hocs[0], hocs[1]}, "mosk-1"},
-		{"that was upgraded", "mosk-2", []lcm.LCMStateItem{script, hocs[0], hocs[1]}, []lcm.LCMStateItem{script, hocs[0], hocs[1]}, "mosk-2"},
+		{"that waits", "mosk-1", []lcmv1.LCMStateItem{old, hocs[0], hocs[1]}, []lcmv1.LCMStateItem{old, hocs[0], hocs[1]}, "mosk-1"},
+		{"in service", "mosk-2", []lcmv1.LCMStateItem{old, hocs[0], hocs[1]}, []lcmv1.LCMStateItem{old, hocs[0], hocs[1]}, "mosk-1"},
+		{"that is upgraded", "mosk-2", []lcmv1.LCMStateItem{old, hocs[0], hocs[1]}, []lcmv1.LCMStateItem{script, hocs[0], hocs[1]}, "mosk-1"},
+		{"that was upgraded", "mosk-2", []lcmv1.LCMStateItem{script, hocs[0], hocs[1]}, []lcmv1.LCMStateItem{script, hocs[0], hocs[1]}, "mosk-2"},
 	} {
-		a, r := start(t, c.DeepCopy(), machine(func(m *lcm.LCMMachine) {
+		a, r := start(t, c.DeepCopy(), machine(func(m *lcmv1.LCMMachine) {
 			m.Spec.Release, m.Status.Release = tt.release, "mosk-1"
 			if tt.name != "in service" { // else its node is drained for the update
-				m.Annotations, m.Status.KubernetesCordonDrain = map[string]string{item.UpdatingAnnotation: "true"}, lcm.CordonDrained
+				m.Annotations, m.Status.KubernetesCordonDrain = map[string]string{item.UpdatingAnnotation: "true"}, lcmv1.CordonDrained
 			}
-			m.Spec.StateItems = []lcm.LCMStateItem{old, {Runner: lcm.RunnerAnsible, Name: "host-os-gone-reconfigure", Version: "v1", Phase: lcm.PhaseReconfigure, Params: map[string]string{"a": "b"}}}
+			m.Spec.StateItems = []lcmv1.LCMStateItem{old, {Runner: lcmv1.RunnerAnsible, Name: "host-os-gone-reconfigure", Version: "v1", Phase: lcmv1.PhaseReconfigure, Params: map[string]string{"a": "b"}}}
 			m.Status.StateItemStatuses = done(tt.results...)
 		}))
 		m := a.reconciled(t, r)
@@ -188,12 +188,12 @@ func TestReleaseOfAMachine(t *testing.T) {
 
 // A change of the LCMCluster reaches its machines.
 func TestMachinesOfAnLCMCluster(t *testing.T) {
-	other := machine(func(m *lcm.LCMMachine) { m.Name, m.Spec.ClusterName = "w-1", "c2" })
-	far := machine(func(m *lcm.LCMMachine) { m.Namespace = "other" })
-	labeled := machine(func(m *lcm.LCMMachine) {
+	other := machine(func(m *lcmv1.LCMMachine) { m.Name, m.Spec.ClusterName = "w-1", "c2" })
+	far := machine(func(m *lcmv1.LCMMachine) { m.Namespace = "other" })
+	labeled := machine(func(m *lcmv1.LCMMachine) {
 		m.Name, m.Spec.ClusterName, m.Labels = "w-2", "", map[string]string{"cluster.sigs.k8s.io/cluster-name": "c1"}
 	})
-	_, r := start(t, lcmCluster(), machine(func(*lcm.LCMMachine) {}), other, far, labeled)
+	_, r := start(t, lcmCluster(), machine(func(*lcmv1.LCMMachine) {}), other, far, labeled)
 	if got := r.machinesOf(t.Context(), lcmCluster()); len(got) != 2 || got[0].NamespacedName != key || got[1].Name != labeled.Name {
 		t.Errorf("machinesOf = %v, want %s and %s", got, key, labeled.Name)
 	}

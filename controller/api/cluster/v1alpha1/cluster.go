@@ -3,7 +3,7 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 )
 
 // ClusterSpec is the desired state of a cluster.
@@ -31,7 +31,7 @@ type NetworkRanges struct {
 
 // ClusterProviderSpec has the provider's part of a cluster.
 type ClusterProviderSpec struct {
-	Value baremetal.ClusterProviderSpec `json:"value"`
+	Value baremetalv1.ClusterProviderSpec `json:"value"`
 }
 
 // ClusterStatus is the observed state of a cluster.
@@ -43,7 +43,7 @@ type ClusterStatus struct {
 	// +optional
 	ErrorMessage string `json:"errorMessage,omitempty"`
 	// +optional
-	ProviderStatus *baremetal.ClusterProviderStatus `json:"providerStatus,omitempty"`
+	ProviderStatus *baremetalv1.ClusterProviderStatus `json:"providerStatus,omitempty"`
 }
 
 // APIEndpoint is an address of a cluster's API.

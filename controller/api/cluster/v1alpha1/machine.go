@@ -3,7 +3,7 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 )
 
 // MachineSpec is the desired state of a machine.
@@ -17,7 +17,7 @@ type MachineSpec struct {
 
 // MachineProviderSpec has the provider's part of a machine.
 type MachineProviderSpec struct {
-	Value baremetal.MachineProviderSpec `json:"value"`
+	Value baremetalv1.MachineProviderSpec `json:"value"`
 }
 
 // MachineVersions are versions of Kubernetes.
@@ -41,7 +41,7 @@ type MachineStatus struct {
 	// +optional
 	ErrorMessage *string `json:"errorMessage,omitempty"`
 	// +optional
-	ProviderStatus *baremetal.MachineProviderStatus `json:"providerStatus,omitempty"`
+	ProviderStatus *baremetalv1.MachineProviderStatus `json:"providerStatus,omitempty"`
 	// +optional
 	Addresses []NodeAddress `json:"addresses,omitempty"`
 	// +optional

@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // KaaSReleaseSpec has the releases of a management cluster and of the clusters that it
@@ -125,18 +125,18 @@ type ClusterReleaseSpec struct {
 	ReleaseNotes []ReleaseNote `json:"releaseNotes,omitempty"`
 	// Agent is the version of the LCM agent.
 	// +optional
-	Agent *lcm.AgentConfig `json:"agent,omitempty"`
+	Agent *lcmv1.AgentConfig `json:"agent,omitempty"`
 	// MachineTypes are the state items of the machines of each type, as
 	// LCMCluster.spec.machinesTypes has them.
 	// +optional
-	MachineTypes map[lcm.MachineType][]lcm.LCMStateItem `json:"machineTypes,omitempty"`
+	MachineTypes map[lcmv1.MachineType][]lcmv1.LCMStateItem `json:"machineTypes,omitempty"`
 	// +optional
 	Helm ReleaseHelm `json:"helm,omitzero"`
 	// +optional
-	Images lcm.LCMImages `json:"images,omitzero"`
+	Images lcmv1.LCMImages `json:"images,omitzero"`
 	// +optional
 	// +kubebuilder:default=k0s
-	LCMType lcm.LCMType `json:"lcmType,omitempty"`
+	LCMType lcmv1.LCMType `json:"lcmType,omitempty"`
 	// +optional
 	AllowedNodeLabels []AllowedNodeLabel `json:"allowedNodeLabels,omitempty"`
 	// AllowedDistributions are the operating systems that machines can have.

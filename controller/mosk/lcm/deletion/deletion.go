@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/maintenance"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
@@ -49,7 +49,7 @@ func New(c Config) (*Reconciler, error) {
 func (r *Reconciler) Setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("lcm-deletions").
-		For(&lcm.LCMMachine{}).
+		For(&lcmv1.LCMMachine{}).
 		WithOptions(r.Options()).
 		Complete(r)
 }
@@ -72,7 +72,7 @@ const (
 )
 
 // next returns the next step of a machine. A machine without a cluster has no node.
-func next(m *lcm.LCMMachine) step {
+func next(m *lcmv1.LCMMachine) step {
 	held := controllerutil.ContainsFinalizer(m, Finalizer)
 	switch {
 	case !m.DeletionTimestamp.IsZero() && held:
@@ -91,8 +91,8 @@ func next(m *lcm.LCMMachine) step {
 
 // steps perform the steps. Each returns when to look at the machine again, 0 when only its
 // change matters.
-var steps = map[step]func(*Reconciler, context.Context, *lcm.LCMMachine) (time.Duration, error){
-	stepNone:  func(*Reconciler, context.Context, *lcm.LCMMachine) (time.Duration, error) { return 0, nil },
+var steps = map[step]func(*Reconciler, context.Context, *lcmv1.LCMMachine) (time.Duration, error){
+	stepNone:  func(*Reconciler, context.Context, *lcmv1.LCMMachine) (time.Duration, error) { return 0, nil },
 	stepHold:  (*Reconciler).hold,
 	stepTake:  (*Reconciler).take,
 	stepGive:  (*Reconciler).give,
@@ -100,7 +100,7 @@ var steps = map[step]func(*Reconciler, context.Context, *lcm.LCMMachine) (time.D
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.Duration, error) {
-	var m lcm.LCMMachine
+	var m lcmv1.LCMMachine
 	if err := r.Client.Get(ctx, key, &m); err != nil {
 		return 0, queue.Deleted(err)
 	}
@@ -114,25 +114,25 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 
 // hold adds the finalizer before any request exists, so that the requests of a machine that is
 // deleted meanwhile are removed.
-func (r *Reconciler) hold(ctx context.Context, m *lcm.LCMMachine) (time.Duration, error) {
+func (r *Reconciler) hold(ctx context.Context, m *lcmv1.LCMMachine) (time.Duration, error) {
 	return 0, r.patch(ctx, m, func() { controllerutil.AddFinalizer(m, Finalizer) })
 }
 
 // take takes the node out of service.
-func (r *Reconciler) take(ctx context.Context, m *lcm.LCMMachine) (time.Duration, error) {
-	if m.Status.PrepareDeletionPhase == lcm.DeletionCompleted { // what comes later does not undo it
+func (r *Reconciler) take(ctx context.Context, m *lcmv1.LCMMachine) (time.Duration, error) {
+	if m.Status.PrepareDeletionPhase == lcmv1.DeletionCompleted { // what comes later does not undo it
 		return 0, nil
 	}
 	p, err := r.service.Enter(ctx, request(m))
 	if err != nil {
 		return 0, err
 	}
-	phase := lcm.DeletionStarted
+	phase := lcmv1.DeletionStarted
 	switch {
 	case p.Done:
-		phase = lcm.DeletionCompleted
+		phase = lcmv1.DeletionCompleted
 	case p.Message != "" && locks[p.Stage]: // an application refuses; it is asked again
-		phase = lcm.DeletionFailed
+		phase = lcmv1.DeletionFailed
 	}
 	return p.After, r.phase(ctx, m, phase)
 }
@@ -141,8 +141,8 @@ func (r *Reconciler) take(ctx context.Context, m *lcm.LCMMachine) (time.Duration
 var locks = map[string]bool{maintenance.StageClusterLocks: true, maintenance.StageNodeLocks: true}
 
 // give gives the node back to its cluster.
-func (r *Reconciler) give(ctx context.Context, m *lcm.LCMMachine) (time.Duration, error) {
-	if err := r.phase(ctx, m, lcm.DeletionAborting); err != nil {
+func (r *Reconciler) give(ctx context.Context, m *lcmv1.LCMMachine) (time.Duration, error) {
+	if err := r.phase(ctx, m, lcmv1.DeletionAborting); err != nil {
 		return 0, err
 	}
 	done, after, err := r.release(ctx, m)
@@ -156,14 +156,14 @@ func (r *Reconciler) give(ctx context.Context, m *lcm.LCMMachine) (time.Duration
 }
 
 // leave removes the node of a machine that is deleted.
-func (r *Reconciler) leave(ctx context.Context, m *lcm.LCMMachine) (time.Duration, error) {
+func (r *Reconciler) leave(ctx context.Context, m *lcmv1.LCMMachine) (time.Duration, error) {
 	w, err := r.Workload(ctx, m.Namespace, m.Spec.ClusterName)
 	if err != nil {
 		return 0, err
 	}
 	// Only DeletionCompleted says that the node is drained. In any other phase it may still be in
 	// service, because the deletion was not graceful in the end: its Node stays.
-	if m.Status.PrepareDeletionPhase == lcm.DeletionCompleted {
+	if m.Status.PrepareDeletionPhase == lcmv1.DeletionCompleted {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: item.Node(m)}}
 		if err := w.Delete(ctx, node); client.IgnoreNotFound(err) != nil {
 			return 0, err
@@ -177,7 +177,7 @@ func (r *Reconciler) leave(ctx context.Context, m *lcm.LCMMachine) (time.Duratio
 }
 
 // release removes the requests for a machine, and that for its cluster after its last one.
-func (r *Reconciler) release(ctx context.Context, m *lcm.LCMMachine) (done bool, after time.Duration, err error) {
+func (r *Reconciler) release(ctx context.Context, m *lcmv1.LCMMachine) (done bool, after time.Duration, err error) {
 	p, err := r.service.Leave(ctx, request(m))
 	if !p.Done || err != nil {
 		return false, p.After, err
@@ -189,12 +189,12 @@ func (r *Reconciler) release(ctx context.Context, m *lcm.LCMMachine) (done bool,
 	return true, 0, r.Client.Get(ctx, client.ObjectKeyFromObject(m), m) // Leave has written its status
 }
 
-func request(m *lcm.LCMMachine) maintenance.Request {
-	return maintenance.Request{Machine: client.ObjectKeyFromObject(m), Reason: lcm.ReasonDelete}
+func request(m *lcmv1.LCMMachine) maintenance.Request {
+	return maintenance.Request{Machine: client.ObjectKeyFromObject(m), Reason: lcmv1.ReasonDelete}
 }
 
 // phase writes status.prepareDeletionPhase.
-func (r *Reconciler) phase(ctx context.Context, m *lcm.LCMMachine, phase string) error {
+func (r *Reconciler) phase(ctx context.Context, m *lcmv1.LCMMachine, phase string) error {
 	if m.Status.PrepareDeletionPhase == phase {
 		return nil
 	}
@@ -205,7 +205,7 @@ func (r *Reconciler) phase(ctx context.Context, m *lcm.LCMMachine, phase string)
 
 // patch writes a change of the finalizers. The list has finalizers of other controllers, too:
 // the patch carries the resourceVersion that was read, so that it removes none of them.
-func (r *Reconciler) patch(ctx context.Context, m *lcm.LCMMachine, change func()) error {
+func (r *Reconciler) patch(ctx context.Context, m *lcmv1.LCMMachine, change func()) error {
 	before := m.DeepCopy()
 	change()
 	return r.Client.Patch(ctx, m, patch.IfUnchanged(before))

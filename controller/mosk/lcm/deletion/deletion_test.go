@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -33,16 +33,16 @@ func meta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "
 func start(t *testing.T) *lab {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), lcm.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), lcmv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	build := func() client.Client {
-		return fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&lcm.LCMMachine{}, &lcm.LCMClusterState{}, &lcm.NodeWorkloadLock{}).Build()
+		return fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&lcmv1.LCMMachine{}, &lcmv1.LCMClusterState{}, &lcmv1.NodeWorkloadLock{}).Build()
 	}
 	l := &lab{t, build(), build()}
 	for _, name := range []string{"w-0", "w-1"} {
-		m := &lcm.LCMMachine{ObjectMeta: meta(name), Spec: lcm.LCMMachineSpec{ClusterName: "c1", Type: lcm.MachineWorker}}
-		m.Status.Addresses = []lcm.NodeAddress{{Type: lcm.AddressHostname, Address: "host-" + name}}
+		m := &lcmv1.LCMMachine{ObjectMeta: meta(name), Spec: lcmv1.LCMMachineSpec{ClusterName: "c1", Type: lcmv1.MachineWorker}}
+		m.Status.Addresses = []lcmv1.NodeAddress{{Type: lcmv1.AddressHostname, Address: "host-" + name}}
 		l.must(l.Create(t.Context(), m))
 		l.must(l.workload.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "host-" + name}}))
 	}
@@ -56,9 +56,9 @@ func (l *lab) must(err error) {
 	}
 }
 
-func (l *lab) machine(name string) *lcm.LCMMachine {
+func (l *lab) machine(name string) *lcmv1.LCMMachine {
 	l.t.Helper()
-	m := &lcm.LCMMachine{}
+	m := &lcmv1.LCMMachine{}
 	l.must(l.Get(l.t.Context(), client.ObjectKey{Namespace: "lab", Name: name}, m))
 	return m
 }
@@ -90,7 +90,7 @@ func (l *lab) run() (again bool) {
 				again = result.RequeueAfter > 0
 			}
 		}
-		var states lcm.LCMClusterStateList
+		var states lcmv1.LCMClusterStateList
 		l.must(l.List(l.t.Context(), &states))
 		for _, s := range states.Items {
 			s.Status.Value = s.Spec.Value
@@ -111,10 +111,10 @@ func (l *lab) phase(name, want, message string) {
 // requests returns the names of all requests of the workload cluster, and the drained nodes.
 func (l *lab) requests() (out []string) {
 	l.t.Helper()
-	var clusters lcm.ClusterMaintenanceRequestList
-	var nodes lcm.NodeMaintenanceRequestList
-	var deletions lcm.NodeDeletionRequestList
-	var states lcm.LCMClusterStateList
+	var clusters lcmv1.ClusterMaintenanceRequestList
+	var nodes lcmv1.NodeMaintenanceRequestList
+	var deletions lcmv1.NodeDeletionRequestList
+	var states lcmv1.LCMClusterStateList
 	for _, list := range []client.ObjectList{&clusters, &nodes, &deletions} {
 		l.must(l.workload.List(l.t.Context(), list))
 	}
@@ -129,7 +129,7 @@ func (l *lab) requests() (out []string) {
 		out = append(out, "deletion of "+o.Spec.NodeName)
 	}
 	for _, o := range states.Items {
-		out = append(out, o.Spec.Value+" drain of "+o.Spec.Arg+" for "+o.Annotations[lcm.ClusterStateReasonAnnotation])
+		out = append(out, o.Spec.Value+" drain of "+o.Spec.Arg+" for "+o.Annotations[lcmv1.ClusterStateReasonAnnotation])
 	}
 	return out
 }
@@ -141,14 +141,14 @@ func (l *lab) has(want ...string) {
 	}
 }
 
-func (l *lab) lock(state lcm.WorkloadLockState, message string) {
+func (l *lab) lock(state lcmv1.WorkloadLockState, message string) {
 	l.t.Helper()
-	o := &lcm.NodeWorkloadLock{ObjectMeta: metav1.ObjectMeta{Name: "ceph-host-w-0"}, Spec: lcm.NodeWorkloadLockSpec{NodeName: "host-w-0", ControllerName: "ceph"}}
+	o := &lcmv1.NodeWorkloadLock{ObjectMeta: metav1.ObjectMeta{Name: "ceph-host-w-0"}, Spec: lcmv1.NodeWorkloadLockSpec{NodeName: "host-w-0", ControllerName: "ceph"}}
 	if err := l.workload.Create(l.t.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
 		l.t.Fatal(err)
 	}
 	l.must(l.workload.Get(l.t.Context(), client.ObjectKeyFromObject(o), o))
-	o.Status = lcm.WorkloadLockStatus{State: state, ErrorMessage: message}
+	o.Status = lcmv1.WorkloadLockStatus{State: state, ErrorMessage: message}
 	l.must(l.workload.Status().Update(l.t.Context(), o))
 }
 
@@ -162,24 +162,24 @@ func TestNodeLeavesItsCluster(t *testing.T) {
 	l.run()
 	l.phase("w-0", "", "")
 	l.has() // nothing was demanded
-	l.lock(lcm.LockActive, "")
+	l.lock(lcmv1.LockActive, "")
 	l.prepare("w-0", true)
 	if !l.run() {
 		t.Error("a machine whose locks are active is not looked at again")
 	}
 	l.phase("w-0", "started", "")
 	l.has(prepared[:3]...)
-	l.lock(lcm.LockFailed, "pool is degraded")
+	l.lock(lcmv1.LockFailed, "pool is degraded")
 	l.run()
 	l.phase("w-0", "failed", "NodeWorkloadLock ceph-host-w-0 failed: pool is degraded")
 	l.has(prepared[:3]...)
-	l.lock(lcm.LockInactive, "")
+	l.lock(lcmv1.LockInactive, "")
 	if l.run() {
 		t.Error("a machine that is prepared is looked at again")
 	}
 	l.phase("w-0", "completed", "")
 	l.has(prepared...)
-	l.lock(lcm.LockActive, "") // a pod that comes back undoes nothing
+	l.lock(lcmv1.LockActive, "") // a pod that comes back undoes nothing
 	l.run()
 	l.phase("w-0", "completed", "")
 	l.phase("w-1", "", "")
@@ -189,7 +189,7 @@ func TestNodeLeavesItsCluster(t *testing.T) {
 		t.Fatal("the LCMMachine has no deletionTimestamp")
 	}
 	l.run()
-	if err := l.Get(t.Context(), client.ObjectKey{Namespace: "lab", Name: "w-0"}, &lcm.LCMMachine{}); !apierrors.IsNotFound(err) {
+	if err := l.Get(t.Context(), client.ObjectKey{Namespace: "lab", Name: "w-0"}, &lcmv1.LCMMachine{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the LCMMachine: %v, want none", err)
 	}
 	l.has()
@@ -203,7 +203,7 @@ func TestNodeLeavesItsCluster(t *testing.T) {
 // A demand that is withdrawn gives the node back, drained or not. The request for the
 // cluster stays as long as another machine needs it.
 func TestWithdrawnDemandGivesTheNodeBack(t *testing.T) {
-	for _, state := range []lcm.WorkloadLockState{lcm.LockActive, lcm.LockInactive} {
+	for _, state := range []lcmv1.WorkloadLockState{lcmv1.LockActive, lcmv1.LockInactive} {
 		l := start(t)
 		l.lock(state, "")
 		l.prepare("w-0", true)
@@ -230,7 +230,7 @@ func TestWithdrawnDemandGivesTheNodeBack(t *testing.T) {
 // its requests back. Its Node may run workloads and stays.
 func TestDeletionBeforeTheNodeIsReady(t *testing.T) {
 	l := start(t)
-	l.lock(lcm.LockActive, "")
+	l.lock(lcmv1.LockActive, "")
 	l.prepare("w-0", true)
 	l.run()
 	l.must(l.Delete(t.Context(), l.machine("w-0")))

@@ -8,7 +8,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // exemptParams are the params that agents after a version leave out of the hash. Their values
@@ -23,7 +23,7 @@ var exemptParams = []struct {
 
 // Hash returns the hash of a state item as an agent of a version computes it: the SHA-256
 // of the item's JSON, in hexadecimal. "" is the newest version.
-func Hash(it lcm.LCMStateItem, agentVersion string) string {
+func Hash(it lcmv1.LCMStateItem, agentVersion string) string {
 	params := maps.Clone(it.Params)
 	for _, exempt := range exemptParams {
 		if newer(agentVersion, exempt.after) {
@@ -50,7 +50,7 @@ func newer(version, than string) bool {
 }
 
 // Ready reports whether an item with its present hash has succeeded.
-func Ready(it lcm.LCMStateItem, statuses map[string]lcm.StateItemStatus, agentVersion string) bool {
+func Ready(it lcmv1.LCMStateItem, statuses map[string]lcmv1.StateItemStatus, agentVersion string) bool {
 	status, executed := statuses[it.Name]
 	return executed && status.ExitCode == 0 && status.Hash == Hash(it, agentVersion)
 }

@@ -6,20 +6,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // hostOS are the items that the specification's example has.
-var hostOS = HostOS("test", "sample-module", "1.0.0", lcm.PhaseReconfigure)
+var hostOS = HostOS("test", "sample-module", "1.0.0", lcmv1.PhaseReconfigure)
 
-func with(it lcm.LCMStateItem, params map[string]string) lcm.LCMStateItem {
+func with(it lcmv1.LCMStateItem, params map[string]string) lcmv1.LCMStateItem {
 	it.Params = params
 	return it
 }
 
 // statements H12 and H13: the names, and the hashes that agents and controllers agree on.
 func TestHashOfHostOSItems(t *testing.T) {
-	want := []lcm.LCMStateItem{
+	want := []lcmv1.LCMStateItem{
 		{Runner: "downloader", Name: "host-os-download-test-sample-module-1.0.0-reconfigure", Version: "v1", Phase: "reconfigure"},
 		{Runner: "ansible", Name: "host-os-test-sample-module-1.0.0-reconfigure", Version: "v1", Phase: "reconfigure"},
 	}
@@ -31,7 +31,7 @@ func TestHashOfHostOSItems(t *testing.T) {
 	})
 	for _, tt := range []struct {
 		name string
-		item lcm.LCMStateItem
+		item lcmv1.LCMStateItem
 		want string
 	}{
 		{"download", hostOS[0], "f5aa09b67bf043a68ad2c03a890b1aa23e80dd8faa94406d03a3942d47f0c5ce"},
@@ -90,17 +90,17 @@ func TestParamsThatDoNotCountForTheHash(t *testing.T) {
 
 func TestReady(t *testing.T) {
 	it := hostOS[0]
-	done := lcm.StateItemStatus{Hash: Hash(it, "")}
+	done := lcmv1.StateItemStatus{Hash: Hash(it, "")}
 	for _, tt := range []struct {
 		name   string
-		status map[string]lcm.StateItemStatus
+		status map[string]lcmv1.StateItemStatus
 		want   bool
 	}{
 		{"never executed", nil, false},
-		{"done", map[string]lcm.StateItemStatus{it.Name: done}, true},
-		{"failed", map[string]lcm.StateItemStatus{it.Name: {Hash: done.Hash, ExitCode: 2}}, false},
-		{"executed with other params", map[string]lcm.StateItemStatus{it.Name: {Hash: "f5"}}, false},
-		{"another item is done", map[string]lcm.StateItemStatus{hostOS[1].Name: done}, false},
+		{"done", map[string]lcmv1.StateItemStatus{it.Name: done}, true},
+		{"failed", map[string]lcmv1.StateItemStatus{it.Name: {Hash: done.Hash, ExitCode: 2}}, false},
+		{"executed with other params", map[string]lcmv1.StateItemStatus{it.Name: {Hash: "f5"}}, false},
+		{"another item is done", map[string]lcmv1.StateItemStatus{hostOS[1].Name: done}, false},
 	} {
 		if got := Ready(it, tt.status, ""); got != tt.want {
 			t.Errorf("%s: Ready = %t, want %t", tt.name, got, tt.want)

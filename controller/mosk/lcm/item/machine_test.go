@@ -6,20 +6,20 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 func TestNodeIsNamedByTheHostName(t *testing.T) {
 	for name, tt := range map[string]struct {
-		addresses []lcm.NodeAddress
+		addresses []lcmv1.NodeAddress
 		want      string
 	}{
 		"nothing reported": {nil, "m"},
-		"host name":        {[]lcm.NodeAddress{{Type: lcm.AddressInternalIP, Address: "192.0.2.1"}, {Type: lcm.AddressHostname, Address: "h"}}, "h"},
-		"empty host name":  {[]lcm.NodeAddress{{Type: lcm.AddressHostname}}, "m"},
+		"host name":        {[]lcmv1.NodeAddress{{Type: lcmv1.AddressInternalIP, Address: "192.0.2.1"}, {Type: lcmv1.AddressHostname, Address: "h"}}, "h"},
+		"empty host name":  {[]lcmv1.NodeAddress{{Type: lcmv1.AddressHostname}}, "m"},
 	} {
-		m := &lcm.LCMMachine{}
+		m := &lcmv1.LCMMachine{}
 		m.Name, m.Status.Addresses = "m", tt.addresses
 		if got := Node(m); got != tt.want {
 			t.Errorf("%s: Node() = %q, want %q", name, got, tt.want)
@@ -28,14 +28,14 @@ func TestNodeIsNamedByTheHostName(t *testing.T) {
 }
 
 func TestUpgradeIndex(t *testing.T) {
-	first := new(cluster.Machine)
+	first := new(clusterv1.Machine)
 	first.Spec.ProviderSpec.Value.UpgradeIndex = ptr.To[int32](0)
 	for name, tt := range map[string]struct {
-		m    *cluster.Machine
+		m    *clusterv1.Machine
 		want int64
 	}{
 		"first":       {first, 0},
-		"without one": {new(cluster.Machine), math.MaxInt64},
+		"without one": {new(clusterv1.Machine), math.MaxInt64},
 		"no Machine":  {nil, math.MaxInt64},
 	} {
 		if got := UpgradeIndex(tt.m); got != tt.want {

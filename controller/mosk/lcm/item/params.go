@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // The params of host OS items. The specification has playbook, ansible, path and sha256;
@@ -42,7 +42,7 @@ const (
 // hostOSPrefix and hostOSSuffix enclose the names of HostOS.
 const (
 	hostOSPrefix = "host-os-"
-	hostOSSuffix = "-" + string(lcm.PhaseReconfigure)
+	hostOSSuffix = "-" + string(lcmv1.PhaseReconfigure)
 )
 
 // IsHostOSName reports whether a name is that of a host OS item.
@@ -52,9 +52,9 @@ func IsHostOSName(name string) bool {
 
 // IsHostOS reports whether an item of an LCMCluster is one of HostOS. Items of a release
 // that only look like one by their names have params or another version.
-func IsHostOS(it lcm.LCMStateItem) bool {
-	return IsHostOSName(it.Name) && len(it.Params) == 0 && it.Version == HostOSVersion && it.Phase == lcm.PhaseReconfigure &&
-		slices.Contains([]lcm.Runner{lcm.RunnerDownloader, lcm.RunnerAnsible}, it.Runner)
+func IsHostOS(it lcmv1.LCMStateItem) bool {
+	return IsHostOSName(it.Name) && len(it.Params) == 0 && it.Version == HostOSVersion && it.Phase == lcmv1.PhaseReconfigure &&
+		slices.Contains([]lcmv1.Runner{lcmv1.RunnerDownloader, lcmv1.RunnerAnsible}, it.Runner)
 }
 
 // NotExited is the exit code of an item while it is executed.
@@ -74,7 +74,7 @@ const (
 // ProgressOf returns how far the execution of an item is, as it is now. While an agent
 // executes an item, its status has the item's hash, NotExited, startedAt and no
 // finishedAt. An agent removes the statuses of items that the machine no longer has.
-func ProgressOf(it lcm.LCMStateItem, statuses map[string]lcm.StateItemStatus, agentVersion string) Progress {
+func ProgressOf(it lcmv1.LCMStateItem, statuses map[string]lcmv1.StateItemStatus, agentVersion string) Progress {
 	status, executed := statuses[it.Name]
 	switch {
 	case !executed || status.Hash != Hash(it, agentVersion):

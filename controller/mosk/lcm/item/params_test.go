@@ -5,7 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // statements H23 and H24: how far an item is, by the status that the agent writes.
@@ -14,18 +14,18 @@ func TestProgressOf(t *testing.T) {
 	hash := Hash(hostOS[1], "")
 	for _, tt := range []struct {
 		name   string
-		status *lcm.StateItemStatus
+		status *lcmv1.StateItemStatus
 		want   Progress
 	}{
 		{"no status", nil, NotStarted},
-		{"running", &lcm.StateItemStatus{Hash: hash, ExitCode: NotExited, Attempt: 1, StartedAt: &now}, Running},
-		{"succeeded", &lcm.StateItemStatus{Hash: hash, Attempt: 1, StartedAt: &now, FinishedAt: &now}, Succeeded},
-		{"failed", &lcm.StateItemStatus{Hash: hash, ExitCode: 2, Attempt: 3, StartedAt: &now, FinishedAt: &now}, Failed},
-		{"killed by a signal", &lcm.StateItemStatus{Hash: hash, ExitCode: NotExited, Attempt: 1, StartedAt: &now, FinishedAt: &now}, Failed},
-		{"succeeded before it changed", &lcm.StateItemStatus{Hash: "other", Attempt: 1, StartedAt: &now, FinishedAt: &now}, NotStarted},
-		{"failed before it changed", &lcm.StateItemStatus{Hash: "other", ExitCode: 2, Attempt: 1, StartedAt: &now, FinishedAt: &now}, NotStarted},
+		{"running", &lcmv1.StateItemStatus{Hash: hash, ExitCode: NotExited, Attempt: 1, StartedAt: &now}, Running},
+		{"succeeded", &lcmv1.StateItemStatus{Hash: hash, Attempt: 1, StartedAt: &now, FinishedAt: &now}, Succeeded},
+		{"failed", &lcmv1.StateItemStatus{Hash: hash, ExitCode: 2, Attempt: 3, StartedAt: &now, FinishedAt: &now}, Failed},
+		{"killed by a signal", &lcmv1.StateItemStatus{Hash: hash, ExitCode: NotExited, Attempt: 1, StartedAt: &now, FinishedAt: &now}, Failed},
+		{"succeeded before it changed", &lcmv1.StateItemStatus{Hash: "other", Attempt: 1, StartedAt: &now, FinishedAt: &now}, NotStarted},
+		{"failed before it changed", &lcmv1.StateItemStatus{Hash: "other", ExitCode: 2, Attempt: 1, StartedAt: &now, FinishedAt: &now}, NotStarted},
 	} {
-		statuses := map[string]lcm.StateItemStatus{"another": {Hash: hash}}
+		statuses := map[string]lcmv1.StateItemStatus{"another": {Hash: hash}}
 		if tt.status != nil {
 			statuses[hostOS[1].Name] = *tt.status
 		}
@@ -45,17 +45,17 @@ func TestIsHostOS(t *testing.T) {
 			t.Errorf("%+v is not a host OS item", it)
 		}
 	}
-	release := func(change func(*lcm.LCMStateItem)) lcm.LCMStateItem {
+	release := func(change func(*lcmv1.LCMStateItem)) lcmv1.LCMStateItem {
 		it := hostOS[0]
 		change(&it)
 		return it
 	}
-	for _, it := range []lcm.LCMStateItem{
-		release(func(it *lcm.LCMStateItem) { it.Name = "swap" }),
-		release(func(it *lcm.LCMStateItem) { it.Name = "host-os-prepare" }),
-		release(func(it *lcm.LCMStateItem) { it.Runner = lcm.RunnerBash }),
-		release(func(it *lcm.LCMStateItem) { it.Version = "v2" }),
-		release(func(it *lcm.LCMStateItem) { it.Phase = lcm.PhaseDeploy }),
+	for _, it := range []lcmv1.LCMStateItem{
+		release(func(it *lcmv1.LCMStateItem) { it.Name = "swap" }),
+		release(func(it *lcmv1.LCMStateItem) { it.Name = "host-os-prepare" }),
+		release(func(it *lcmv1.LCMStateItem) { it.Runner = lcmv1.RunnerBash }),
+		release(func(it *lcmv1.LCMStateItem) { it.Version = "v2" }),
+		release(func(it *lcmv1.LCMStateItem) { it.Phase = lcmv1.PhaseDeploy }),
 		with(hostOS[0], map[string]string{"url": "a"}),
 	} {
 		if IsHostOS(it) {

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // UpdatingAnnotation marks an LCMMachine whose node is taken out of service for an update of
@@ -13,12 +13,12 @@ const UpdatingAnnotation = "metalab.dev/updating"
 
 // ofRelease returns the items that do not belong to host OS configurations. It compares names,
 // because the items of a machine have params (see IsHostOS).
-func ofRelease(items []lcm.LCMStateItem) []lcm.LCMStateItem {
-	return slices.DeleteFunc(slices.Clone(items), func(it lcm.LCMStateItem) bool { return IsHostOSName(it.Name) })
+func ofRelease(items []lcmv1.LCMStateItem) []lcmv1.LCMStateItem {
+	return slices.DeleteFunc(slices.Clone(items), func(it lcmv1.LCMStateItem) bool { return IsHostOSName(it.Name) })
 }
 
 // ReleaseDone reports whether a machine has executed all items of its release.
-func ReleaseDone(m *lcm.LCMMachine) bool {
+func ReleaseDone(m *lcmv1.LCMMachine) bool {
 	for _, it := range ofRelease(m.Spec.StateItems) {
 		if !Ready(it, m.Status.StateItemStatuses, m.Status.AgentVersion) {
 			return false
@@ -29,18 +29,18 @@ func ReleaseDone(m *lcm.LCMMachine) bool {
 
 // HasRelease reports whether a machine must have the release of its LCMCluster. The provider
 // changes spec.release when a ClusterUpdatePlan reaches the machine.
-func HasRelease(c *lcm.LCMCluster, m *lcm.LCMMachine) bool {
+func HasRelease(c *lcmv1.LCMCluster, m *lcmv1.LCMMachine) bool {
 	return m.Spec.Release == "" || c.Spec.Release == "" || m.Spec.Release == c.Spec.Release
 }
 
 // Behind reports whether a machine must have the release of its LCMCluster and has other
 // release items.
-func Behind(c *lcm.LCMCluster, m *lcm.LCMMachine) bool {
+func Behind(c *lcmv1.LCMCluster, m *lcmv1.LCMMachine) bool {
 	if !HasRelease(c, m) {
 		return false
 	}
 	has, wants := ofRelease(m.Spec.StateItems), ofRelease(Merge(c.Spec.MachinesTypes[m.Spec.Type], m.Spec.StateItemsOverwrites))
-	return !slices.EqualFunc(has, wants, func(a, b lcm.LCMStateItem) bool {
+	return !slices.EqualFunc(has, wants, func(a, b lcmv1.LCMStateItem) bool {
 		return a.Runner == b.Runner && a.Name == b.Name && a.Version == b.Version && a.Phase == b.Phase && maps.Equal(a.Params, b.Params)
 	})
 }
@@ -48,7 +48,7 @@ func Behind(c *lcm.LCMCluster, m *lcm.LCMMachine) bool {
 // MayUpdate reports whether a machine may get the items of another release: its node is out of
 // service for the update, or is not in service yet, because the machine has not executed all
 // of its present release items.
-func MayUpdate(m *lcm.LCMMachine) bool {
-	drained := m.Annotations[UpdatingAnnotation] != "" && m.Status.KubernetesCordonDrain == lcm.CordonDrained
+func MayUpdate(m *lcmv1.LCMMachine) bool {
+	drained := m.Annotations[UpdatingAnnotation] != "" && m.Status.KubernetesCordonDrain == lcmv1.CordonDrained
 	return drained || len(ofRelease(m.Spec.StateItems)) == 0 || !ReleaseDone(m)
 }

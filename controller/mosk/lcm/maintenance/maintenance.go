@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/drain"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
@@ -47,8 +47,8 @@ type Service struct {
 // Request asks for the node of a machine.
 type Request struct {
 	Machine client.ObjectKey // key of the LCMMachine
-	Reason  lcm.ClusterStateReason
-	Scope   lcm.MaintenanceScope // "" is os
+	Reason  lcmv1.ClusterStateReason
+	Scope   lcmv1.MaintenanceScope // "" is os
 }
 
 // Progress is how far a machine is.
@@ -63,7 +63,7 @@ type Progress struct {
 type operation struct {
 	Service
 	Request
-	machine  lcm.LCMMachine
+	machine  lcmv1.LCMMachine
 	node     string
 	workload client.Client
 }
@@ -92,17 +92,17 @@ var (
 // Enter takes the node of a machine out of service as far as it can now, and returns the stage
 // that it waits for.
 func (s Service) Enter(ctx context.Context, r Request) (Progress, error) {
-	return s.walk(ctx, r, entering, lcm.CordonDraining, lcm.CordonDrained)
+	return s.walk(ctx, r, entering, lcmv1.CordonDraining, lcmv1.CordonDrained)
 }
 
 // Leave gives the node of a machine back. The request for the cluster stays: see
 // LeaveCluster.
 func (s Service) Leave(ctx context.Context, r Request) (Progress, error) {
-	return s.walk(ctx, r, leaving, lcm.Uncordoning, "")
+	return s.walk(ctx, r, leaving, lcmv1.Uncordoning, "")
 }
 
-func (s Service) walk(ctx context.Context, r Request, stages []stage, during, after lcm.DrainState) (Progress, error) {
-	r.Scope = cmp.Or(r.Scope, lcm.ScopeOS)
+func (s Service) walk(ctx context.Context, r Request, stages []stage, during, after lcmv1.DrainState) (Progress, error) {
+	r.Scope = cmp.Or(r.Scope, lcmv1.ScopeOS)
 	v := &operation{Service: s, Request: r}
 	if err := s.Client.Get(ctx, r.Machine, &v.machine); err != nil {
 		return Progress{}, fmt.Errorf("maintenance: LCMMachine %s: %w", r.Machine, err)
@@ -128,7 +128,7 @@ func (s Service) walk(ctx context.Context, r Request, stages []stage, during, af
 }
 
 // ReportDrain writes why the drain of a machine's node waits, "" when it does not.
-func (s Service) ReportDrain(ctx context.Context, m *lcm.LCMMachine, waits string) error {
+func (s Service) ReportDrain(ctx context.Context, m *lcmv1.LCMMachine, waits string) error {
 	v := operation{Service: s, Request: Request{Machine: client.ObjectKeyFromObject(m)}, machine: *m}
 	err := v.report(ctx, m.Status.KubernetesCordonDrain, waits)
 	*m = v.machine
@@ -136,7 +136,7 @@ func (s Service) ReportDrain(ctx context.Context, m *lcm.LCMMachine, waits strin
 }
 
 // report writes how far the machine is to its status.
-func (v *operation) report(ctx context.Context, state lcm.DrainState, message string) error {
+func (v *operation) report(ctx context.Context, state lcmv1.DrainState, message string) error {
 	before := v.machine.DeepCopy()
 	st := &v.machine.Status
 	if st.KubernetesCordonDrain == state && st.KubernetesCordonDrainError == message {
@@ -155,24 +155,24 @@ func (v *operation) cluster() client.ObjectKey {
 }
 
 func (v *operation) requestCluster(ctx context.Context) (bool, string, error) {
-	return request(ctx, v.workload, v.cluster(), &lcm.ClusterMaintenanceRequest{
+	return request(ctx, v.workload, v.cluster(), &lcmv1.ClusterMaintenanceRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: v.machine.Spec.ClusterName},
-		Spec:       lcm.ClusterMaintenanceRequestSpec{Scope: v.Scope},
+		Spec:       lcmv1.ClusterMaintenanceRequestSpec{Scope: v.Scope},
 	})
 }
 
 func (v *operation) requestNode(ctx context.Context) (bool, string, error) {
-	if v.Reason == lcm.ReasonDelete {
-		reached, message, err := request(ctx, v.workload, v.Machine, &lcm.NodeDeletionRequest{
-			ObjectMeta: metav1.ObjectMeta{Name: v.node}, Spec: lcm.NodeDeletionRequestSpec{NodeName: v.node},
+	if v.Reason == lcmv1.ReasonDelete {
+		reached, message, err := request(ctx, v.workload, v.Machine, &lcmv1.NodeDeletionRequest{
+			ObjectMeta: metav1.ObjectMeta{Name: v.node}, Spec: lcmv1.NodeDeletionRequestSpec{NodeName: v.node},
 		})
 		if !reached || err != nil {
 			return false, message, err
 		}
 	}
-	return request(ctx, v.workload, v.Machine, &lcm.NodeMaintenanceRequest{
+	return request(ctx, v.workload, v.Machine, &lcmv1.NodeMaintenanceRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: v.node},
-		Spec:       lcm.NodeMaintenanceRequestSpec{NodeName: v.node, Scope: v.Scope},
+		Spec:       lcmv1.NodeMaintenanceRequestSpec{NodeName: v.node, Scope: v.Scope},
 	})
 }
 
@@ -203,7 +203,7 @@ func remove(ctx context.Context, c client.Client, of client.ObjectKey, o client.
 }
 
 func (v *operation) clusterLocks(ctx context.Context) (bool, string, error) {
-	var list lcm.ClusterWorkloadLockList
+	var list lcmv1.ClusterWorkloadLockList
 	if err := v.workload.List(ctx, &list); err != nil {
 		return false, "", err
 	}
@@ -215,7 +215,7 @@ func (v *operation) clusterLocks(ctx context.Context) (bool, string, error) {
 }
 
 func (v *operation) nodeLocks(ctx context.Context) (bool, string, error) {
-	var list lcm.NodeWorkloadLockList
+	var list lcmv1.NodeWorkloadLockList
 	if err := v.workload.List(ctx, &list); err != nil {
 		return false, "", err
 	}
@@ -235,9 +235,9 @@ type locks struct {
 }
 
 // add adds a lock. One without a state is active: its application has not answered yet.
-func (l *locks) add(name string, s lcm.WorkloadLockStatus) {
-	l.blocked = l.blocked || s.State != lcm.LockInactive
-	if s.State == lcm.LockFailed {
+func (l *locks) add(name string, s lcmv1.WorkloadLockStatus) {
+	l.blocked = l.blocked || s.State != lcmv1.LockInactive
+	if s.State == lcmv1.LockFailed {
 		l.failed = append(l.failed, name+" failed: "+cmp.Or(s.ErrorMessage, "it has no errorMessage"))
 	}
 }
@@ -250,7 +250,7 @@ func (v *operation) drained(ctx context.Context) (bool, string, error) {
 // uncordoned demands that the node is schedulable again. The LCMClusterState is removed
 // once it is.
 func (v *operation) uncordoned(ctx context.Context) (bool, string, error) {
-	state := &lcm.LCMClusterState{ObjectMeta: metav1.ObjectMeta{Namespace: v.Machine.Namespace, Name: StateName(v.Machine.Name)}}
+	state := &lcmv1.LCMClusterState{ObjectMeta: metav1.ObjectMeta{Namespace: v.Machine.Namespace, Name: StateName(v.Machine.Name)}}
 	err := v.Client.Get(ctx, client.ObjectKeyFromObject(state), state)
 	if apierrors.IsNotFound(err) && v.machine.Status.KubernetesCordonDrain == "" { // nothing was demanded
 		return true, "", nil
@@ -268,17 +268,17 @@ func (v *operation) uncordoned(ctx context.Context) (bool, string, error) {
 // demand sets the value of the machine's LCMClusterState, and looks whether the cluster has
 // it.
 func (v *operation) demand(ctx context.Context, value string) (bool, string, error) {
-	var s lcm.LCMClusterState
+	var s lcmv1.LCMClusterState
 	key := client.ObjectKey{Namespace: v.Machine.Namespace, Name: StateName(v.Machine.Name)}
 	err := v.Client.Get(ctx, key, &s)
 	if apierrors.IsNotFound(err) {
-		s = lcm.LCMClusterState{
+		s = lcmv1.LCMClusterState{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: key.Namespace, Name: key.Name,
-				Annotations:     map[string]string{lcm.ClusterStateReasonAnnotation: string(v.Reason)},
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: lcm.GroupVersion.String(), Kind: "LCMMachine", Name: v.machine.Name, UID: v.machine.UID}},
+				Annotations:     map[string]string{lcmv1.ClusterStateReasonAnnotation: string(v.Reason)},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: lcmv1.GroupVersion.String(), Kind: "LCMMachine", Name: v.machine.Name, UID: v.machine.UID}},
 			},
-			Spec: lcm.LCMClusterStateSpec{ClusterName: v.machine.Spec.ClusterName, Type: lcm.StateCordonDrain, Arg: v.node, Value: value},
+			Spec: lcmv1.LCMClusterStateSpec{ClusterName: v.machine.Spec.ClusterName, Type: lcmv1.StateCordonDrain, Arg: v.node, Value: value},
 		}
 		// The object exists already when the cache is late: the next call sees it.
 		return false, "", ignoreExists(v.Client.Create(ctx, &s))
@@ -286,7 +286,7 @@ func (v *operation) demand(ctx context.Context, value string) (bool, string, err
 	if err != nil {
 		return false, "", err
 	}
-	if s.Spec.Type != lcm.StateCordonDrain || s.Spec.Arg != v.node || s.Spec.ClusterName != v.machine.Spec.ClusterName {
+	if s.Spec.Type != lcmv1.StateCordonDrain || s.Spec.Arg != v.node || s.Spec.ClusterName != v.machine.Spec.ClusterName {
 		return false, "", fmt.Errorf("LCMClusterState %s is of %s %s of cluster %s: delete it", key, s.Spec.Type, s.Spec.Arg, s.Spec.ClusterName)
 	}
 	if s.Spec.Value != value {
@@ -307,8 +307,8 @@ func ignoreExists(err error) error {
 
 func (v *operation) removeNodeRequest(ctx context.Context) (bool, string, error) {
 	return true, "", errors.Join(
-		remove(ctx, v.workload, v.Machine, &lcm.NodeMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: v.node}}),
-		remove(ctx, v.workload, v.Machine, &lcm.NodeDeletionRequest{ObjectMeta: metav1.ObjectMeta{Name: v.node}}),
+		remove(ctx, v.workload, v.Machine, &lcmv1.NodeMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: v.node}}),
+		remove(ctx, v.workload, v.Machine, &lcmv1.NodeDeletionRequest{ObjectMeta: metav1.ObjectMeta{Name: v.node}}),
 	)
 }
 
@@ -320,7 +320,7 @@ func (s Service) LeaveCluster(ctx context.Context, cluster client.ObjectKey, las
 	if err != nil {
 		return Progress{}, fmt.Errorf("maintenance: API of cluster %s: %w", cluster, err)
 	}
-	var machines lcm.LCMMachineList
+	var machines lcmv1.LCMMachineList
 	if err := s.Client.List(ctx, &machines, client.InNamespace(cluster.Namespace)); err != nil {
 		return Progress{}, fmt.Errorf("maintenance: LCMMachines: %w", err)
 	}
@@ -330,7 +330,7 @@ func (s Service) LeaveCluster(ctx context.Context, cluster client.ObjectKey, las
 			return Progress{Stage: StageClusterRequestGone, Message: message, After: drain.Interval}, nil
 		}
 	}
-	o := &lcm.ClusterMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: cluster.Name}}
+	o := &lcmv1.ClusterMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: cluster.Name}}
 	if err := remove(ctx, w, cluster, o); err != nil {
 		return Progress{}, fmt.Errorf("maintenance: request of cluster %s: %w", cluster, err)
 	}

@@ -18,7 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/drain"
 	"github.com/metalab-dev/metalab/controller/kube"
@@ -51,7 +51,7 @@ func TestMaintenance(t *testing.T) {
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	if err := lcm.AddToScheme(scheme); err != nil {
+	if err := lcmv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	cl, err := client.New(api.RESTConfig(), client.Options{Scheme: scheme})
@@ -97,13 +97,13 @@ func (p plant) create(objs ...client.Object) {
 // host name that the machine reports.
 func (p plant) machine(ns, name string) Request {
 	p.Helper()
-	m := &lcm.LCMMachine{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: lcm.LCMMachineSpec{ClusterName: ns, Type: lcm.MachineWorker}}
+	m := &lcmv1.LCMMachine{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: lcmv1.LCMMachineSpec{ClusterName: ns, Type: lcmv1.MachineWorker}}
 	p.create(m, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "host-" + name}})
-	m.Status.Addresses = []lcm.NodeAddress{{Type: lcm.AddressInternalIP, Address: "192.0.2.1"}, {Type: lcm.AddressHostname, Address: "host-" + name}}
+	m.Status.Addresses = []lcmv1.NodeAddress{{Type: lcmv1.AddressInternalIP, Address: "192.0.2.1"}, {Type: lcmv1.AddressHostname, Address: "host-" + name}}
 	if err := p.Client.Status().Update(p.Context(), m); err != nil {
 		p.Fatal(err)
 	}
-	return Request{Machine: client.ObjectKeyFromObject(m), Reason: lcm.ReasonUpgrade}
+	return Request{Machine: client.ObjectKeyFromObject(m), Reason: lcmv1.ReasonUpgrade}
 }
 
 // pod creates a pod that runs on a machine's node.
@@ -158,9 +158,9 @@ func (p plant) step(r Request) ctrl.Result {
 }
 
 // status asserts the machine's status.
-func (p plant) status(r Request, state lcm.DrainState, message string) {
+func (p plant) status(r Request, state lcmv1.DrainState, message string) {
 	p.Helper()
-	var m lcm.LCMMachine
+	var m lcmv1.LCMMachine
 	if err := p.Get(p.Context(), r.Machine, &m); err != nil {
 		p.Fatal(err)
 	}
@@ -186,18 +186,18 @@ func (p plant) unschedulable(r Request) bool {
 }
 
 // lockOf creates a lock of a node with a state, "" for none.
-func (p plant) lockOf(r Request, name string, s lcm.WorkloadLockStatus) *lcm.NodeWorkloadLock {
+func (p plant) lockOf(r Request, name string, s lcmv1.WorkloadLockStatus) *lcmv1.NodeWorkloadLock {
 	p.Helper()
-	l := &lcm.NodeWorkloadLock{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: lcm.NodeWorkloadLockSpec{NodeName: "host-" + r.Machine.Name, ControllerName: "c"}}
+	l := &lcmv1.NodeWorkloadLock{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: lcmv1.NodeWorkloadLockSpec{NodeName: "host-" + r.Machine.Name, ControllerName: "c"}}
 	p.create(l)
 	p.answer(l, &l.Status, s)
 	return l
 }
 
 // answer sets the status of a lock as its application does.
-func (p plant) answer(l client.Object, to *lcm.WorkloadLockStatus, s lcm.WorkloadLockStatus) {
+func (p plant) answer(l client.Object, to *lcmv1.WorkloadLockStatus, s lcmv1.WorkloadLockStatus) {
 	p.Helper()
-	if s == (lcm.WorkloadLockStatus{}) {
+	if s == (lcmv1.WorkloadLockStatus{}) {
 		return
 	}
 	*to = s
@@ -210,12 +210,12 @@ func walksAllStages(p plant) {
 	r := p.machine("all-stages", "w-0")
 	pod := p.pod(r, "app")
 	p.entered(r, StageDrained, "")
-	p.status(r, lcm.CordonDraining, "")
-	var state lcm.LCMClusterState
+	p.status(r, lcmv1.CordonDraining, "")
+	var state lcmv1.LCMClusterState
 	if err := p.Get(p.Context(), client.ObjectKey{Namespace: "all-stages", Name: "cd-w-0"}, &state); err != nil {
 		p.Fatal(err)
 	}
-	want := lcm.LCMClusterStateSpec{ClusterName: "all-stages", Type: lcm.StateCordonDrain, Arg: "host-w-0", Value: "true"}
+	want := lcmv1.LCMClusterStateSpec{ClusterName: "all-stages", Type: lcmv1.StateCordonDrain, Arg: "host-w-0", Value: "true"}
 	if diff := cmp.Diff(want, state.Spec); diff != "" || state.Annotations["lcm.mirantis.com/cluster-state-reason"] != "upgrade" {
 		p.Errorf("LCMClusterState has the annotations %v, spec (-want +got):\n%s", state.Annotations, diff)
 	}
@@ -228,7 +228,7 @@ func walksAllStages(p plant) {
 	}
 	p.step(r)
 	p.entered(r, "", "")
-	p.status(r, lcm.CordonDrained, "")
+	p.status(r, lcmv1.CordonDrained, "")
 	cluster := client.ObjectKey{Namespace: "all-stages", Name: "all-stages"}
 	got, err := p.LeaveCluster(p.Context(), cluster, "another")
 	p.compare("LeaveCluster", got, err, StageClusterRequestGone, "LCMMachine w-0 is cordondrained")
@@ -242,7 +242,7 @@ func walksAllStages(p plant) {
 	}
 
 	p.left(r, StageUncordoned)
-	p.status(r, lcm.Uncordoning, "")
+	p.status(r, lcmv1.Uncordoning, "")
 	p.step(r)
 	p.left(r, "")
 	p.status(r, "", "")
@@ -250,18 +250,18 @@ func walksAllStages(p plant) {
 		p.Error("the node is unschedulable after Leave()")
 	}
 	p.missing(&state)
-	p.missing(&lcm.NodeMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: "host-w-0"}})
+	p.missing(&lcmv1.NodeMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: "host-w-0"}})
 	got, err = p.LeaveCluster(p.Context(), cluster, "w-0")
 	p.compare("LeaveCluster", got, err, "", "")
-	p.missing(&lcm.ClusterMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: "all-stages"}})
+	p.missing(&lcmv1.ClusterMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: "all-stages"}})
 	p.left(r, "") // a second time
 
 	// A cache that is late has the machine as it was.
-	m := new(lcm.LCMMachine)
+	m := new(lcmv1.LCMMachine)
 	if err := p.Client.Get(p.Context(), client.ObjectKey{Namespace: "all-stages", Name: "w-0"}, m); err != nil {
 		p.Fatal(err)
 	}
-	m.Status.KubernetesCordonDrain = lcm.Uncordoning
+	m.Status.KubernetesCordonDrain = lcmv1.Uncordoning
 	if err := p.Client.Status().Update(p.Context(), m); err != nil {
 		p.Fatal(err)
 	}
@@ -280,31 +280,31 @@ func locksBlock(p plant) {
 		if p.unschedulable(r) {
 			p.Fatal("the node is cordoned while a lock blocks")
 		}
-		p.missing(&lcm.LCMClusterState{ObjectMeta: metav1.ObjectMeta{Namespace: "locks", Name: "cd-w-1"}})
+		p.missing(&lcmv1.LCMClusterState{ObjectMeta: metav1.ObjectMeta{Namespace: "locks", Name: "cd-w-1"}})
 		if err := p.Get(p.Context(), client.ObjectKeyFromObject(pod), pod); err != nil || pod.DeletionTimestamp != nil {
 			p.Fatalf("the pod is deleted at %v, error %v, while a lock blocks", pod.DeletionTimestamp, err)
 		}
 	}
-	all := &lcm.ClusterWorkloadLock{ObjectMeta: metav1.ObjectMeta{Name: "openstack"}, Spec: lcm.ClusterWorkloadLockSpec{ControllerName: "openstack"}}
+	all := &lcmv1.ClusterWorkloadLock{ObjectMeta: metav1.ObjectMeta{Name: "openstack"}, Spec: lcmv1.ClusterWorkloadLockSpec{ControllerName: "openstack"}}
 	p.create(all)
 	p.entered(r, StageClusterLocks, "") // it has no state yet
-	p.missing(&lcm.NodeMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: "host-w-1"}})
-	p.answer(all, &all.Status, lcm.WorkloadLockStatus{State: lcm.LockFailed, ErrorMessage: "quorum lost"})
+	p.missing(&lcmv1.NodeMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: "host-w-1"}})
+	p.answer(all, &all.Status, lcmv1.WorkloadLockStatus{State: lcmv1.LockFailed, ErrorMessage: "quorum lost"})
 	p.entered(r, StageClusterLocks, "ClusterWorkloadLock openstack failed: quorum lost")
-	p.answer(all, &all.Status, lcm.WorkloadLockStatus{State: lcm.LockInactive})
+	p.answer(all, &all.Status, lcmv1.WorkloadLockStatus{State: lcmv1.LockInactive})
 
-	ceph := p.lockOf(r, "ceph-w-1", lcm.WorkloadLockStatus{State: lcm.LockActive})
-	p.lockOf(Request{Machine: client.ObjectKey{Name: "other"}}, "ceph-other", lcm.WorkloadLockStatus{State: lcm.LockFailed, ErrorMessage: "of another node"})
+	ceph := p.lockOf(r, "ceph-w-1", lcmv1.WorkloadLockStatus{State: lcmv1.LockActive})
+	p.lockOf(Request{Machine: client.ObjectKey{Name: "other"}}, "ceph-other", lcmv1.WorkloadLockStatus{State: lcmv1.LockFailed, ErrorMessage: "of another node"})
 	p.entered(r, StageNodeLocks, "")
-	p.status(r, lcm.CordonDraining, "")
+	p.status(r, lcmv1.CordonDraining, "")
 	stands()
-	p.answer(ceph, &ceph.Status, lcm.WorkloadLockStatus{State: lcm.LockFailed, ErrorMessage: "2 OSDs are down"})
+	p.answer(ceph, &ceph.Status, lcmv1.WorkloadLockStatus{State: lcmv1.LockFailed, ErrorMessage: "2 OSDs are down"})
 	p.entered(r, StageNodeLocks, "NodeWorkloadLock ceph-w-1 failed: 2 OSDs are down")
-	p.status(r, lcm.CordonDraining, "NodeWorkloadLock ceph-w-1 failed: 2 OSDs are down")
+	p.status(r, lcmv1.CordonDraining, "NodeWorkloadLock ceph-w-1 failed: 2 OSDs are down")
 	stands()
-	p.answer(ceph, &ceph.Status, lcm.WorkloadLockStatus{State: lcm.LockInactive})
+	p.answer(ceph, &ceph.Status, lcmv1.WorkloadLockStatus{State: lcmv1.LockInactive})
 	p.entered(r, StageDrained, "")
-	p.status(r, lcm.CordonDraining, "")
+	p.status(r, lcmv1.CordonDraining, "")
 	p.step(r)
 	if err := p.Get(p.Context(), client.ObjectKeyFromObject(pod), pod); err != nil || pod.DeletionTimestamp == nil {
 		p.Errorf("the pod is not deleted, error %v, after the locks are inactive", err)
@@ -333,8 +333,8 @@ func budgetBlocks(p plant) {
 	if err != nil || got.Done || !strings.HasPrefix(got.Message, "pod budget/held cannot be evicted: ") || !strings.Contains(got.Message, "budget held needs 1") {
 		p.Fatalf("Enter() = %+v, %v; want the refusal of the budget", got, err)
 	}
-	p.status(r, lcm.CordonDraining, got.Message)
-	var s lcm.LCMClusterState
+	p.status(r, lcmv1.CordonDraining, got.Message)
+	var s lcmv1.LCMClusterState
 	if err := p.Get(p.Context(), client.ObjectKey{Namespace: "budget", Name: "cd-w-2"}, &s); err != nil || s.Status.Attempt != 1 {
 		p.Errorf("status.attempt = %d, error %v; want 1 for one message", s.Status.Attempt, err)
 	}
@@ -342,9 +342,9 @@ func budgetBlocks(p plant) {
 
 func announcesADeletion(p plant) {
 	r := p.machine("delete", "w-3")
-	r.Reason = lcm.ReasonDelete
+	r.Reason = lcmv1.ReasonDelete
 	p.entered(r, StageDrained, "")
-	request := &lcm.NodeDeletionRequest{ObjectMeta: metav1.ObjectMeta{Name: "host-w-3"}}
+	request := &lcmv1.NodeDeletionRequest{ObjectMeta: metav1.ObjectMeta{Name: "host-w-3"}}
 	if err := p.Get(p.Context(), client.ObjectKeyFromObject(request), request); err != nil || request.Spec.NodeName != "host-w-3" {
 		p.Errorf("NodeDeletionRequest: %+v, %v", request.Spec, err)
 	}
@@ -358,7 +358,7 @@ func announcesADeletion(p plant) {
 
 func waitsForRequestsOfOthers(p plant) {
 	r := p.machine("others", "w-4")
-	theirs := &lcm.NodeMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: "host-w-4"}, Spec: lcm.NodeMaintenanceRequestSpec{NodeName: "host-w-4", Scope: lcm.ScopeDrain}}
+	theirs := &lcmv1.NodeMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: "host-w-4"}, Spec: lcmv1.NodeMaintenanceRequestSpec{NodeName: "host-w-4", Scope: lcmv1.ScopeDrain}}
 	p.create(theirs)
 	p.entered(r, StageNodeRequested, "the request host-w-4 is of somebody else: it waits until that is removed")
 	p.left(r, StageUncordoned)
@@ -384,13 +384,13 @@ func leavesBeforeItIsDrained(p plant) {
 
 func leavesOtherTypesAlone(p plant) {
 	r := p.machine("other-types", "w-6")
-	s := &lcm.LCMClusterState{
+	s := &lcmv1.LCMClusterState{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "other-types", Name: StateName("w-6")},
-		Spec:       lcm.LCMClusterStateSpec{ClusterName: "other-types", Type: lcm.StateSwarmDrain, Arg: "host-w-6", Value: "true"},
+		Spec:       lcmv1.LCMClusterStateSpec{ClusterName: "other-types", Type: lcmv1.StateSwarmDrain, Arg: "host-w-6", Value: "true"},
 	}
 	p.create(s)
 	p.step(r)
-	if err := p.Get(p.Context(), client.ObjectKeyFromObject(s), s); err != nil || s.Status != (lcm.LCMClusterStateStatus{}) || p.unschedulable(r) {
+	if err := p.Get(p.Context(), client.ObjectKeyFromObject(s), s); err != nil || s.Status != (lcmv1.LCMClusterStateStatus{}) || p.unschedulable(r) {
 		p.Errorf("a swarm-drain has the status %+v, error %v, cordoned %v; want it untouched", s.Status, err, p.unschedulable(r))
 	}
 	if _, err := p.Enter(p.Context(), r); err == nil || !strings.Contains(err.Error(), "LCMClusterState other-types/cd-w-6 is of swarm-drain host-w-6") {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/drain"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
@@ -43,7 +43,7 @@ func NewStates(c Config) (*States, error) {
 func (r *States) Setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("lcm-cluster-states").
-		For(&lcm.LCMClusterState{}).
+		For(&lcmv1.LCMClusterState{}).
 		WithOptions(r.RetryOptions(&r.retries)).
 		Complete(r)
 }
@@ -69,11 +69,11 @@ func (r *States) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 }
 
 func (r *States) reconcile(ctx context.Context, key types.NamespacedName) (after time.Duration, err error) {
-	var s lcm.LCMClusterState
+	var s lcmv1.LCMClusterState
 	if err := r.Client.Get(ctx, key, &s); err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}
-	if s.Spec.Type != lcm.StateCordonDrain || !s.DeletionTimestamp.IsZero() {
+	if s.Spec.Type != lcmv1.StateCordonDrain || !s.DeletionTimestamp.IsZero() {
 		return 0, nil
 	}
 	w, err := r.Workload(ctx, key.Namespace, s.Spec.ClusterName)
@@ -100,7 +100,7 @@ func (r *States) reconcile(ctx context.Context, key types.NamespacedName) (after
 
 // decide brings the node as far towards the demanded state as it can now. It returns the
 // status and the time until the next attempt.
-func decide(ctx context.Context, d *drain.Service, s *lcm.LCMClusterState, owner string) (lcm.LCMClusterStateStatus, time.Duration, error) {
+func decide(ctx context.Context, d *drain.Service, s *lcmv1.LCMClusterState, owner string) (lcmv1.LCMClusterStateStatus, time.Duration, error) {
 	next, node, held := s.Status, s.Spec.Arg, new(drain.HeldError)
 	if s.Spec.Value != "true" {
 		next.Value, next.Message = "false", ""

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/maintenance"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
@@ -67,7 +67,7 @@ func NewMachines(c Config) (*Machines, error) {
 func (r *Machines) Setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("lcm-reboots").
-		For(&lcm.LCMMachine{}).
+		For(&lcmv1.LCMMachine{}).
 		WithOptions(r.RetryOptions(&r.retries)).
 		Complete(r)
 }
@@ -103,7 +103,7 @@ const (
 // next returns the next step of a machine. A reboot whose annotation is removed is withdrawn,
 // unless the agent has begun it. The node of a machine that is deleted is released: it leaves
 // the cluster, and the controller of the deletion waits for it.
-func next(m *lcm.LCMMachine) step {
+func next(m *lcmv1.LCMMachine) step {
 	held := m.Annotations[item.HeldForRebootAnnotation] != ""
 	awaited := m.Spec.RebootRequired && (m.Status.Reboot == nil || !m.Status.Reboot.Completed)
 	switch {
@@ -130,7 +130,7 @@ func next(m *lcm.LCMMachine) step {
 }
 
 func (r *Machines) reconcile(ctx context.Context, key client.ObjectKey) (time.Duration, error) {
-	var m lcm.LCMMachine
+	var m lcmv1.LCMMachine
 	if err := r.Client.Get(ctx, key, &m); err != nil {
 		return 0, queue.Deleted(err)
 	}
@@ -167,7 +167,7 @@ func (r *Machines) reconcile(ctx context.Context, key client.ObjectKey) (time.Du
 }
 
 // patch writes a change with the resourceVersion that was read.
-func (r *Machines) patch(ctx context.Context, m *lcm.LCMMachine, change func()) error {
+func (r *Machines) patch(ctx context.Context, m *lcmv1.LCMMachine, change func()) error {
 	before := m.DeepCopy()
 	change()
 	err := r.Client.Patch(ctx, m, patch.IfUnchanged(before))

@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
@@ -57,34 +57,34 @@ func (l *lab) Uncordon(_ context.Context, node, _ string) error {
 var booted = metav1.NewTime(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 
 func meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: "lab", Name: name, Labels: map[string]string{cluster.ClusterNameLabel: "c1"}}
+	return metav1.ObjectMeta{Namespace: "lab", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "c1"}}
 }
 
 // pair returns a Machine that is Ready and its LCMMachine, whose node has another name.
 func pair(name string, index *int32) []client.Object {
-	m := &cluster.Machine{ObjectMeta: meta(name)}
+	m := &clusterv1.Machine{ObjectMeta: meta(name)}
 	m.Spec.ProviderSpec.Value.UpgradeIndex = index
-	m.Status.ProviderStatus = &baremetal.MachineProviderStatus{Status: "Ready", Ready: true}
-	l := &lcm.LCMMachine{ObjectMeta: meta(name), Spec: lcm.LCMMachineSpec{LCMType: lcm.LCMTypeK0s}}
-	l.Status.Addresses = []lcm.NodeAddress{{Type: lcm.AddressInternalIP, Address: "192.0.2.1"}, {Type: lcm.AddressHostname, Address: "node-" + name}}
-	l.Status.HostInfo = &lcm.HostInfo{BootTime: booted.DeepCopy()}
+	m.Status.ProviderStatus = &baremetalv1.MachineProviderStatus{Status: "Ready", Ready: true}
+	l := &lcmv1.LCMMachine{ObjectMeta: meta(name), Spec: lcmv1.LCMMachineSpec{LCMType: lcmv1.LCMTypeK0s}}
+	l.Status.Addresses = []lcmv1.NodeAddress{{Type: lcmv1.AddressInternalIP, Address: "192.0.2.1"}, {Type: lcmv1.AddressHostname, Address: "node-" + name}}
+	l.Status.HostInfo = &lcmv1.HostInfo{BootTime: booted.DeepCopy()}
 	return []client.Object{m, l}
 }
 
-func request(name string, machines ...string) *kaas.GracefulRebootRequest {
-	return &kaas.GracefulRebootRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name}, Spec: kaas.GracefulRebootRequestSpec{Machines: machines}}
+func request(name string, machines ...string) *kaasv1.GracefulRebootRequest {
+	return &kaasv1.GracefulRebootRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name}, Spec: kaasv1.GracefulRebootRequestSpec{Machines: machines}}
 }
 
 func start(t *testing.T, objects ...client.Object) *lab {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(kaas.AddToScheme(scheme), lcm.AddToScheme(scheme), cluster.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(kaasv1.AddToScheme(scheme), lcmv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	objects = append(objects, &cluster.Cluster{ObjectMeta: meta("c1")})
+	objects = append(objects, &clusterv1.Cluster{ObjectMeta: meta("c1")})
 	l := &lab{t: t, cordoned: map[string]bool{}}
 	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithStatusSubresource(&cluster.Machine{}, &lcm.LCMMachine{}, &kaas.GracefulRebootRequest{}).Build()
+		WithStatusSubresource(&clusterv1.Machine{}, &lcmv1.LCMMachine{}, &kaasv1.GracefulRebootRequest{}).Build()
 	c := Config{Client: l.Client, Drainer: l, Work: queue.Work{Clock: clock.RealClock{}}}
 	var err error
 	if l.machines, err = NewMachines(c); err == nil {
@@ -101,16 +101,16 @@ func (l *lab) must(err error) {
 	}
 }
 
-func (l *lab) all() []lcm.LCMMachine {
+func (l *lab) all() []lcmv1.LCMMachine {
 	l.t.Helper()
-	var list lcm.LCMMachineList
+	var list lcmv1.LCMMachineList
 	l.must(l.List(l.t.Context(), &list))
 	return list.Items
 }
 
 // reboot is what an agent does: it reboots the server whose reboot is demanded, and removes
 // the status of an earlier reboot.
-func (l *lab) reboot(m lcm.LCMMachine) {
+func (l *lab) reboot(m lcmv1.LCMMachine) {
 	l.t.Helper()
 	switch {
 	case m.Spec.RebootRequired && (m.Status.Reboot == nil || !m.Status.Reboot.Completed):
@@ -119,7 +119,7 @@ func (l *lab) reboot(m lcm.LCMMachine) {
 		}
 		l.boots++
 		l.log = append(l.log, "reboot "+m.Name)
-		m.Status.Reboot = &lcm.RebootStatus{Completed: true}
+		m.Status.Reboot = &lcmv1.RebootStatus{Completed: true}
 		m.Status.HostInfo.BootTime = ptr.To(metav1.NewTime(booted.Add(time.Duration(l.boots) * time.Hour)))
 	case !m.Spec.RebootRequired && m.Annotations[item.GracefulRebootAnnotation] == "" && m.Status.Reboot != nil:
 		m.Status.Reboot = nil
@@ -131,7 +131,7 @@ func (l *lab) reboot(m lcm.LCMMachine) {
 // that nothing is remembered.
 func (l *lab) pass(agents bool) {
 	l.t.Helper()
-	var list kaas.GracefulRebootRequestList
+	var list kaasv1.GracefulRebootRequestList
 	l.must(l.List(l.t.Context(), &list))
 	for _, o := range list.Items {
 		_, err := l.requests.Reconcile(l.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&o)})
@@ -148,7 +148,7 @@ func (l *lab) pass(agents bool) {
 	}
 }
 
-func (l *lab) status(name string) kaas.GracefulRebootRequestStatus {
+func (l *lab) status(name string) kaasv1.GracefulRebootRequestStatus {
 	l.t.Helper()
 	o := request(name)
 	l.must(l.Get(l.t.Context(), client.ObjectKeyFromObject(o), o))
@@ -178,7 +178,7 @@ func TestMachinesAreRebootedOneAfterAnother(t *testing.T) {
 		if diff := cmp.Diff(want, l.log); diff != "" || l.most != 1 {
 			t.Errorf("%s: %d nodes were cordoned at a time, want one; (-want +got):\n%s", tt.name, l.most, diff)
 		}
-		if s := l.status("c1"); s.State != kaas.RebootCompleted || s.Message != "" || len(s.Machines) != len(tt.want) {
+		if s := l.status("c1"); s.State != kaasv1.RebootCompleted || s.Message != "" || len(s.Machines) != len(tt.want) {
 			t.Errorf("%s: status %+v", tt.name, s)
 		}
 		for _, m := range l.all() {
@@ -193,7 +193,7 @@ func TestMachinesAreRebootedOneAfterAnother(t *testing.T) {
 func TestRequestThatWaits(t *testing.T) {
 	unready := func(name string) func(*lab) {
 		return func(l *lab) {
-			m := &cluster.Machine{ObjectMeta: meta(name)}
+			m := &clusterv1.Machine{ObjectMeta: meta(name)}
 			l.must(l.Get(l.t.Context(), client.ObjectKeyFromObject(m), m))
 			m.Status.ProviderStatus.Ready = false
 			l.must(l.Status().Update(l.t.Context(), m))
@@ -201,7 +201,7 @@ func TestRequestThatWaits(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name    string
-		request *kaas.GracefulRebootRequest
+		request *kaasv1.GracefulRebootRequest
 		change  func(*lab)
 		want    string
 	}{
@@ -221,9 +221,9 @@ func TestRequestThatWaits(t *testing.T) {
 			l.pass(false)
 		}
 		s := l.status(tt.request.Name)
-		waits := s.State == kaas.RebootNotStarted && strings.Contains(s.Message, tt.want) && len(l.cordoned) == 0
+		waits := s.State == kaasv1.RebootNotStarted && strings.Contains(s.Message, tt.want) && len(l.cordoned) == 0
 		if tt.want == "" {
-			waits = s.State == kaas.RebootInProgress && len(l.cordoned) == 1
+			waits = s.State == kaasv1.RebootInProgress && len(l.cordoned) == 1
 		}
 		if !waits {
 			t.Errorf("%s: status %+v, cordoned %v; want %q", tt.name, s, l.cordoned, tt.want)
@@ -259,14 +259,14 @@ func TestRebootWaitsForTheDrain(t *testing.T) {
 // annotation somebody has removed, reboots the machine all the same, and once.
 func TestInterruptedRequest(t *testing.T) {
 	o := request("c1")
-	o.Status = kaas.GracefulRebootRequestStatus{
-		State: kaas.RebootInProgress, Machines: []kaas.MachineReboot{{Name: "w-0", State: kaas.RebootInProgress, BootTime: booted.DeepCopy()}},
+	o.Status = kaasv1.GracefulRebootRequestStatus{
+		State: kaasv1.RebootInProgress, Machines: []kaasv1.MachineReboot{{Name: "w-0", State: kaasv1.RebootInProgress, BootTime: booted.DeepCopy()}},
 	}
 	l := start(t, append(pair("w-0", nil), o)...)
 	for range 10 {
 		l.pass(true)
 	}
-	if l.boots != 1 || l.status("c1").State != kaas.RebootCompleted {
+	if l.boots != 1 || l.status("c1").State != kaasv1.RebootCompleted {
 		t.Errorf("%d boots, status %+v", l.boots, l.status("c1"))
 	}
 }
@@ -299,7 +299,7 @@ func TestWithdrawnRebootGivesTheNodeBack(t *testing.T) {
 		{"while the server reboots", func(l *lab) {
 			l.passes(3, false)
 			m := l.all()[0]
-			m.Status.Reboot = &lcm.RebootStatus{}
+			m.Status.Reboot = &lcmv1.RebootStatus{}
 			l.must(l.Status().Update(l.t.Context(), &m))
 		}, func(l *lab) {
 			l.passes(3, false)
@@ -317,7 +317,7 @@ func TestWithdrawnRebootGivesTheNodeBack(t *testing.T) {
 		}, nil, []string{"uncordon node-w-0"}},
 	} {
 		objects := pair("w-0", nil)
-		metav1.SetMetaDataAnnotation(&objects[1].(*lcm.LCMMachine).ObjectMeta, item.GracefulRebootAnnotation, "true")
+		metav1.SetMetaDataAnnotation(&objects[1].(*lcmv1.LCMMachine).ObjectMeta, item.GracefulRebootAnnotation, "true")
 		l := start(t, objects...)
 		tt.before(l)
 		if len(l.cordoned) != 1 {
@@ -341,7 +341,7 @@ func TestDeletedRequestGivesTheNodeBack(t *testing.T) {
 	l := start(t, append(slices.Concat(pair("w-0", nil), pair("w-1", nil)), request("c1"))...)
 	l.blocked = "pod a/b cannot be evicted"
 	l.passes(4, true)
-	if len(l.cordoned) != 1 || l.status("c1").State != kaas.RebootInProgress {
+	if len(l.cordoned) != 1 || l.status("c1").State != kaasv1.RebootInProgress {
 		t.Fatalf("cordoned %v, status %+v before the request is deleted", l.cordoned, l.status("c1"))
 	}
 	l.must(l.Delete(t.Context(), request("c1")))

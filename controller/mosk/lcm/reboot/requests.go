@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
@@ -33,14 +33,14 @@ func NewRequests(c Config) (*Requests, error) { return &Requests{c}, c.complete(
 // Setup adds the reconciler to a manager. It does not poll.
 func (r *Requests) Setup(mgr manager.Manager) error {
 	ofCluster := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: o.GetLabels()[cluster.ClusterNameLabel]}}}
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: o.GetLabels()[clusterv1.ClusterNameLabel]}}}
 	})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("lcm-rebootrequests").
-		For(&kaas.GracefulRebootRequest{}).
-		Watches(&cluster.Cluster{}, &handler.EnqueueRequestForObject{}).
-		Watches(&cluster.Machine{}, ofCluster).
-		Watches(&lcm.LCMMachine{}, ofCluster).
+		For(&kaasv1.GracefulRebootRequest{}).
+		Watches(&clusterv1.Cluster{}, &handler.EnqueueRequestForObject{}).
+		Watches(&clusterv1.Machine{}, ofCluster).
+		Watches(&lcmv1.LCMMachine{}, ofCluster).
 		WithOptions(r.Options()).
 		Complete(r)
 }
@@ -52,8 +52,8 @@ func (r *Requests) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 
 // target is a machine of the cluster.
 type target struct {
-	machine *cluster.Machine
-	lcm     *lcm.LCMMachine // nil: it does not exist
+	machine *clusterv1.Machine
+	lcm     *lcmv1.LCMMachine // nil: it does not exist
 }
 
 // ready reports whether the provider has found the machine Ready.
@@ -77,23 +77,23 @@ func (t target) booted() *metav1.Time {
 
 // facts hold the objects that a reconcile has read.
 type facts struct {
-	request *kaas.GracefulRebootRequest
+	request *kaasv1.GracefulRebootRequest
 	exists  bool     // the cluster does
 	all     []target // machines of the cluster, in the order of updates
 }
 
 // decide returns the status of a request, and the name of the machine that gets the annotation
 // once the status is written; "" for none.
-func decide(f facts) (status kaas.GracefulRebootRequestStatus, annotate string) {
+func decide(f facts) (status kaasv1.GracefulRebootRequestStatus, annotate string) {
 	status = *f.request.Status.DeepCopy()
 	status.Message = ""
 	if status.State == "" {
-		status.State = kaas.RebootNotStarted
+		status.State = kaasv1.RebootNotStarted
 	}
-	if status.State == kaas.RebootCompleted {
+	if status.State == kaasv1.RebootCompleted {
 		return status, ""
 	}
-	wait := func(format string, args ...any) (kaas.GracefulRebootRequestStatus, string) {
+	wait := func(format string, args ...any) (kaasv1.GracefulRebootRequestStatus, string) {
 		status.Message = fmt.Sprintf(format, args...)
 		return status, ""
 	}
@@ -106,13 +106,13 @@ func decide(f facts) (status kaas.GracefulRebootRequestStatus, annotate string) 
 	}
 	for i := range status.Machines {
 		m := &status.Machines[i]
-		if m.State != kaas.RebootInProgress {
+		if m.State != kaasv1.RebootInProgress {
 			continue
 		}
 		at := slices.IndexFunc(f.all, func(t target) bool { return t.machine.Name == m.Name })
 		switch {
 		case at < 0: // it has left the cluster
-			m.State = kaas.RebootCompleted
+			m.State = kaasv1.RebootCompleted
 		case f.all[at].lcm == nil:
 			return wait("Machine %s has no LCMMachine", m.Name)
 		case f.all[at].asked():
@@ -120,11 +120,11 @@ func decide(f facts) (status kaas.GracefulRebootRequestStatus, annotate string) 
 		case f.all[at].booted().Equal(m.BootTime): // the annotation was not written, or removed by somebody
 			return status, m.Name
 		default:
-			m.State = kaas.RebootCompleted
+			m.State = kaasv1.RebootCompleted
 		}
 	}
 	for _, t := range targets {
-		if slices.ContainsFunc(status.Machines, func(m kaas.MachineReboot) bool { return m.Name == t.machine.Name }) {
+		if slices.ContainsFunc(status.Machines, func(m kaasv1.MachineReboot) bool { return m.Name == t.machine.Name }) {
 			continue
 		}
 		for _, other := range f.all {
@@ -137,11 +137,11 @@ func decide(f facts) (status kaas.GracefulRebootRequestStatus, annotate string) 
 				return wait("Machine %s is not Ready", other.machine.Name)
 			}
 		}
-		status.State = kaas.RebootInProgress
-		status.Machines = append(status.Machines, kaas.MachineReboot{Name: t.machine.Name, State: kaas.RebootInProgress, BootTime: t.booted()})
+		status.State = kaasv1.RebootInProgress
+		status.Machines = append(status.Machines, kaasv1.MachineReboot{Name: t.machine.Name, State: kaasv1.RebootInProgress, BootTime: t.booted()})
 		return status, t.machine.Name
 	}
-	status.State = kaas.RebootCompleted
+	status.State = kaasv1.RebootCompleted
 	return status, ""
 }
 
@@ -172,22 +172,22 @@ func inOrder(a, b target) int {
 }
 
 func (r *Requests) observe(ctx context.Context, key client.ObjectKey) (facts, error) {
-	f := facts{request: new(kaas.GracefulRebootRequest)}
+	f := facts{request: new(kaasv1.GracefulRebootRequest)}
 	if err := r.Client.Get(ctx, key, f.request); err != nil {
 		return f, err
 	}
-	switch err := r.Client.Get(ctx, key, new(cluster.Cluster)); {
+	switch err := r.Client.Get(ctx, key, new(clusterv1.Cluster)); {
 	case err == nil:
 		f.exists = true
 	case !apierrors.IsNotFound(err):
 		return f, fmt.Errorf("reboot: Cluster %s: %w", key, err)
 	}
-	var machines cluster.MachineList
-	if err := r.Client.List(ctx, &machines, client.InNamespace(key.Namespace), client.MatchingLabels{cluster.ClusterNameLabel: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
+	var machines clusterv1.MachineList
+	if err := r.Client.List(ctx, &machines, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return f, fmt.Errorf("reboot: Machines: %w", err)
 	}
 	for i := range machines.Items {
-		t := target{machine: &machines.Items[i], lcm: new(lcm.LCMMachine)}
+		t := target{machine: &machines.Items[i], lcm: new(lcmv1.LCMMachine)}
 		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(t.machine), t.lcm); apierrors.IsNotFound(err) {
 			t.lcm = nil
 		} else if err != nil {
@@ -202,8 +202,8 @@ func (r *Requests) observe(ctx context.Context, key client.ObjectKey) (facts, er
 // withdraw removes the annotation of a request that was deleted, where its reboot is not
 // demanded yet.
 func (r *Requests) withdraw(ctx context.Context, key client.ObjectKey) error {
-	var list lcm.LCMMachineList
-	if err := r.Client.List(ctx, &list, client.InNamespace(key.Namespace), client.MatchingLabels{cluster.ClusterNameLabel: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
+	var list lcmv1.LCMMachineList
+	if err := r.Client.List(ctx, &list, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("reboot: LCMMachines: %w", err)
 	}
 	for i := range list.Items {

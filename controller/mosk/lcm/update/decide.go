@@ -4,23 +4,23 @@ import (
 	"cmp"
 	"slices"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
 // facts hold the objects that a reconcile has read.
 type facts struct {
-	cluster  lcm.LCMCluster
+	cluster  lcmv1.LCMCluster
 	machines []target
-	groups   []kaas.UpdateGroup
+	groups   []kaasv1.UpdateGroup
 }
 
 // target is a machine of the cluster.
 type target struct {
-	*lcm.LCMMachine
-	machine *cluster.Machine // nil: it was not made by the provider
+	*lcmv1.LCMMachine
+	machine *clusterv1.Machine // nil: it was not made by the provider
 }
 
 func (t target) updating() bool { return t.Annotations[item.UpdatingAnnotation] != "" }
@@ -43,7 +43,7 @@ const (
 
 type step struct {
 	do      action
-	machine *lcm.LCMMachine
+	machine *lcmv1.LCMMachine
 	last    bool // the step is the cluster's last: the cluster's maintenance ends, too
 }
 
@@ -60,9 +60,9 @@ const beforeWorkers = -1
 
 // grouped returns the groups that have machines, by their index and name.
 func grouped(f facts) []*group {
-	objects := map[string]kaas.UpdateGroupSpec{
-		f.cluster.Name + kaas.ControlUpdateGroup: {ConcurrentUpdates: 1},
-		f.cluster.Name + kaas.DefaultUpdateGroup: {Index: 1, ConcurrentUpdates: max(f.cluster.Spec.MaxWorkerUpgradeCount, 1)},
+	objects := map[string]kaasv1.UpdateGroupSpec{
+		f.cluster.Name + kaasv1.ControlUpdateGroup: {ConcurrentUpdates: 1},
+		f.cluster.Name + kaasv1.DefaultUpdateGroup: {Index: 1, ConcurrentUpdates: max(f.cluster.Spec.MaxWorkerUpgradeCount, 1)},
 	}
 	for _, g := range f.groups {
 		objects[g.Name] = g.Spec
@@ -70,22 +70,22 @@ func grouped(f facts) []*group {
 	byName := map[string]*group{}
 	var names []string
 	for _, t := range f.machines {
-		name := f.cluster.Name + kaas.DefaultUpdateGroup
+		name := f.cluster.Name + kaasv1.DefaultUpdateGroup
 		if t.machine != nil {
-			if label := t.machine.Labels[kaas.UpdateGroupLabel]; label != "" {
+			if label := t.machine.Labels[kaasv1.UpdateGroupLabel]; label != "" {
 				if _, exists := objects[label]; exists {
 					name = label
 				}
 			}
 		}
-		if t.Spec.Type == lcm.MachineControl {
-			name = f.cluster.Name + kaas.ControlUpdateGroup
+		if t.Spec.Type == lcmv1.MachineControl {
+			name = f.cluster.Name + kaasv1.ControlUpdateGroup
 		}
 		g := byName[name]
 		if g == nil {
 			o := objects[name]
 			g = &group{index: o.Index, limit: max(o.ConcurrentUpdates, 1), reboot: o.RebootIfUpdateRequires}
-			if t.Spec.Type == lcm.MachineControl {
+			if t.Spec.Type == lcmv1.MachineControl {
 				g.index = beforeWorkers
 			}
 			byName[name], names = g, append(names, name)
@@ -135,7 +135,7 @@ func decide(f facts) (steps []step) {
 }
 
 // next returns the steps of a group, and whether it has machines that are not updated.
-func (g *group) next(c *lcm.LCMCluster) (steps []step, unfinished bool) {
+func (g *group) next(c *lcmv1.LCMCluster) (steps []step, unfinished bool) {
 	out := 0
 	for _, t := range g.machines {
 		if t.out() {
@@ -157,7 +157,7 @@ func (g *group) next(c *lcm.LCMCluster) (steps []step, unfinished bool) {
 }
 
 // stepOf returns the step of a machine that is updated.
-func (g *group) stepOf(c *lcm.LCMCluster, t target) step {
+func (g *group) stepOf(c *lcmv1.LCMCluster, t target) step {
 	m := t.LCMMachine
 	host := m.Status.HostInfo
 	switch {

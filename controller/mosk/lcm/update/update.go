@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/maintenance"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
@@ -54,8 +54,8 @@ func New(c Config) (*Clusters, error) {
 // Setup adds the reconciler to a manager.
 func (r *Clusters) Setup(mgr manager.Manager) error {
 	labelled := func(_ context.Context, o client.Object) []reconcile.Request {
-		name := o.GetLabels()[cluster.ClusterNameLabel]
-		if m, ok := o.(*lcm.LCMMachine); ok && m.Spec.ClusterName != "" {
+		name := o.GetLabels()[clusterv1.ClusterNameLabel]
+		if m, ok := o.(*lcmv1.LCMMachine); ok && m.Spec.ClusterName != "" {
 			name = m.Spec.ClusterName
 		}
 		if name == "" {
@@ -65,9 +65,9 @@ func (r *Clusters) Setup(mgr manager.Manager) error {
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("lcm-updates").
-		For(&lcm.LCMCluster{}).
-		Watches(&lcm.LCMMachine{}, handler.EnqueueRequestsFromMapFunc(labelled)).
-		Watches(&kaas.UpdateGroup{}, handler.EnqueueRequestsFromMapFunc(labelled)).
+		For(&lcmv1.LCMCluster{}).
+		Watches(&lcmv1.LCMMachine{}, handler.EnqueueRequestsFromMapFunc(labelled)).
+		Watches(&kaasv1.UpdateGroup{}, handler.EnqueueRequestsFromMapFunc(labelled)).
 		WithOptions(r.Options()).
 		Complete(r)
 }
@@ -107,15 +107,15 @@ func (r *Clusters) observe(ctx context.Context, key client.ObjectKey) (facts, er
 		return f, queue.Deleted(err)
 	}
 	in := client.InNamespace(key.Namespace)
-	labelled := client.MatchingLabels{cluster.ClusterNameLabel: key.Name}
-	var all lcm.LCMMachineList
-	var of cluster.MachineList
-	var groups kaas.UpdateGroupList
+	labelled := client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}
+	var all lcmv1.LCMMachineList
+	var of clusterv1.MachineList
+	var groups kaasv1.UpdateGroupList
 	if err := errors.Join(r.Client.List(ctx, &all, in), r.Client.List(ctx, &of, in, labelled), r.Client.List(ctx, &groups, in, labelled)); err != nil {
 		return f, fmt.Errorf("update: LCMCluster %s: %w", key, err)
 	}
 	f.groups = groups.Items
-	byName := map[string]*cluster.Machine{}
+	byName := map[string]*clusterv1.Machine{}
 	for i := range of.Items {
 		byName[of.Items[i].Name] = &of.Items[i]
 	}
@@ -137,13 +137,13 @@ func (r *Clusters) observe(ctx context.Context, key client.ObjectKey) (facts, er
 // perform does a step. It returns the time until the next look; 0 when a watch reports the
 // next change.
 func (r *Clusters) perform(ctx context.Context, s step) (time.Duration, error) {
-	req := maintenance.Request{Machine: client.ObjectKeyFromObject(s.machine), Reason: lcm.ReasonUpgrade}
+	req := maintenance.Request{Machine: client.ObjectKeyFromObject(s.machine), Reason: lcmv1.ReasonUpgrade}
 	switch s.do {
 	case stepBegin:
 		// The annotation is written before Enter, because it counts the machine among those that
 		// are out of service. The patch carries the resourceVersion, so that a late cache cannot
 		// take a second machine out of service.
-		err := r.patch(ctx, s.machine, patch.IfUnchanged(s.machine), func(m *lcm.LCMMachine) {
+		err := r.patch(ctx, s.machine, patch.IfUnchanged(s.machine), func(m *lcmv1.LCMMachine) {
 			if m.Annotations == nil {
 				m.Annotations = map[string]string{}
 			}
@@ -157,9 +157,9 @@ func (r *Clusters) perform(ctx context.Context, s step) (time.Duration, error) {
 		p, err := r.Maintenance.Enter(ctx, req)
 		return p.After, err
 	case stepReboot:
-		return 0, r.patch(ctx, s.machine, client.MergeFrom(s.machine), func(m *lcm.LCMMachine) { m.Spec.RebootRequired = true })
+		return 0, r.patch(ctx, s.machine, client.MergeFrom(s.machine), func(m *lcmv1.LCMMachine) { m.Spec.RebootRequired = true })
 	case stepRebooted:
-		return 0, r.patch(ctx, s.machine, client.MergeFrom(s.machine), func(m *lcm.LCMMachine) { m.Spec.RebootRequired = false })
+		return 0, r.patch(ctx, s.machine, client.MergeFrom(s.machine), func(m *lcmv1.LCMMachine) { m.Spec.RebootRequired = false })
 	case stepLeave:
 		p, err := r.Maintenance.Leave(ctx, req)
 		if err == nil && p.Done && s.last { // before the annotation is removed, so that a restart finds the rest of the work
@@ -168,13 +168,13 @@ func (r *Clusters) perform(ctx context.Context, s step) (time.Duration, error) {
 		if err != nil || !p.Done {
 			return p.After, err
 		}
-		return 0, r.patch(ctx, s.machine, client.MergeFrom(s.machine), func(m *lcm.LCMMachine) { delete(m.Annotations, item.UpdatingAnnotation) })
+		return 0, r.patch(ctx, s.machine, client.MergeFrom(s.machine), func(m *lcmv1.LCMMachine) { delete(m.Annotations, item.UpdatingAnnotation) })
 	}
 	return 0, nil
 }
 
 // patch writes a change of an LCMMachine.
-func (r *Clusters) patch(ctx context.Context, m *lcm.LCMMachine, from client.Patch, change func(*lcm.LCMMachine)) error {
+func (r *Clusters) patch(ctx context.Context, m *lcmv1.LCMMachine, from client.Patch, change func(*lcmv1.LCMMachine)) error {
 	to := m.DeepCopy()
 	change(to)
 	err := r.Client.Patch(ctx, to, from)

@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	ofLCM "github.com/metalab-dev/metalab/controller/mosk/lcm"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/maintenance"
@@ -42,53 +42,53 @@ type lab struct {
 	cordoned map[string]bool
 	most     map[string]int // cordoned at a time, by the first part of the names
 	log      []string
-	closed   int              // calls of LeaveCluster
-	cached   []lcm.LCMMachine // the LCMMachines that the cache has, if it is late
+	closed   int                // calls of LeaveCluster
+	cached   []lcmv1.LCMMachine // the LCMMachines that the cache has, if it is late
 }
 
 func meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID(name), Labels: map[string]string{cluster.ClusterNameLabel: "c1"}}
+	return metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID(name), Labels: map[string]string{clusterv1.ClusterNameLabel: "c1"}}
 }
 
-func script(version string) lcm.LCMStateItem {
-	return lcm.LCMStateItem{Runner: lcm.RunnerBash, Name: "kubelet", Version: version, Phase: lcm.PhaseDeploy}
+func script(version string) lcmv1.LCMStateItem {
+	return lcmv1.LCMStateItem{Runner: lcmv1.RunnerBash, Name: "kubelet", Version: version, Phase: lcmv1.PhaseDeploy}
 }
 
 // pair returns a Machine of a group, and its LCMMachine, which has executed the items of v1.
 func pair(name, group string, index *int32) []client.Object {
-	m := &cluster.Machine{ObjectMeta: meta(name)}
-	m.Labels[kaas.UpdateGroupLabel] = group
+	m := &clusterv1.Machine{ObjectMeta: meta(name)}
+	m.Labels[kaasv1.UpdateGroupLabel] = group
 	m.Spec.ProviderSpec.Value.UpgradeIndex = index
-	l := &lcm.LCMMachine{ObjectMeta: meta(name), Spec: lcm.LCMMachineSpec{ClusterName: "c1", Type: lcm.MachineWorker, StateItems: []lcm.LCMStateItem{script("v1")}}}
+	l := &lcmv1.LCMMachine{ObjectMeta: meta(name), Spec: lcmv1.LCMMachineSpec{ClusterName: "c1", Type: lcmv1.MachineWorker, StateItems: []lcmv1.LCMStateItem{script("v1")}}}
 	if strings.HasPrefix(name, "control") {
-		l.Spec.Type = lcm.MachineControl
+		l.Spec.Type = lcmv1.MachineControl
 	}
-	l.Status.Addresses = []lcm.NodeAddress{{Type: lcm.AddressInternalIP, Address: "192.0.2.1"}}
-	l.Status.StateItemStatuses = map[string]lcm.StateItemStatus{"kubelet": {Hash: item.Hash(script("v1"), ""), Attempt: 1}}
+	l.Status.Addresses = []lcmv1.NodeAddress{{Type: lcmv1.AddressInternalIP, Address: "192.0.2.1"}}
+	l.Status.StateItemStatuses = map[string]lcmv1.StateItemStatus{"kubelet": {Hash: item.Hash(script("v1"), ""), Attempt: 1}}
 	return []client.Object{m, l}
 }
 
-func updateGroup(name string, index, concurrent int, reboot bool) *kaas.UpdateGroup {
-	return &kaas.UpdateGroup{ObjectMeta: meta(name), Spec: kaas.UpdateGroupSpec{Index: index, ConcurrentUpdates: concurrent, RebootIfUpdateRequires: reboot}}
+func updateGroup(name string, index, concurrent int, reboot bool) *kaasv1.UpdateGroup {
+	return &kaasv1.UpdateGroup{ObjectMeta: meta(name), Spec: kaasv1.UpdateGroupSpec{Index: index, ConcurrentUpdates: concurrent, RebootIfUpdateRequires: reboot}}
 }
 
 // start starts a lab whose LCMCluster has new items for all machines.
 func start(t *testing.T, limit int, objects ...client.Object) *lab {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(kaas.AddToScheme(scheme), lcm.AddToScheme(scheme), cluster.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(kaasv1.AddToScheme(scheme), lcmv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	c := &lcm.LCMCluster{ObjectMeta: meta("c1"), Spec: lcm.LCMClusterSpec{
-		LCMType: lcm.LCMTypeK0s, MaxWorkerUpgradeCount: limit,
-		MachinesTypes: map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineControl: {script("v2")}, lcm.MachineWorker: {script("v2")}},
+	c := &lcmv1.LCMCluster{ObjectMeta: meta("c1"), Spec: lcmv1.LCMClusterSpec{
+		LCMType: lcmv1.LCMTypeK0s, MaxWorkerUpgradeCount: limit,
+		MachinesTypes: map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineControl: {script("v2")}, lcmv1.MachineWorker: {script("v2")}},
 	}}
 	l := &lab{T: t, blocked: map[string]bool{}, failing: map[string]bool{}, reboots: map[string]bool{}, cordoned: map[string]bool{}, most: map[string]int{}}
-	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, c)...).WithStatusSubresource(&cluster.Machine{}, &lcm.LCMMachine{}, &lcm.LCMCluster{}).Build()
+	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, c)...).WithStatusSubresource(&clusterv1.Machine{}, &lcmv1.LCMMachine{}, &lcmv1.LCMCluster{}).Build()
 	var err error
 	late := interceptor.NewClient(l.Client.(client.WithWatch), interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			if all, ok := list.(*lcm.LCMMachineList); ok && l.cached != nil {
+			if all, ok := list.(*lcmv1.LCMMachineList); ok && l.cached != nil {
 				all.Items = slices.Clone(l.cached)
 				return nil
 			}
@@ -109,16 +109,16 @@ func (l *lab) must(err error) {
 	}
 }
 
-func (l *lab) all() []lcm.LCMMachine {
+func (l *lab) all() []lcmv1.LCMMachine {
 	l.Helper()
-	var list lcm.LCMMachineList
+	var list lcmv1.LCMMachineList
 	l.must(l.List(l.Context(), &list))
 	return list.Items
 }
 
-func (l *lab) state(key client.ObjectKey, state lcm.DrainState) {
+func (l *lab) state(key client.ObjectKey, state lcmv1.DrainState) {
 	l.Helper()
-	var m lcm.LCMMachine
+	var m lcmv1.LCMMachine
 	l.must(l.Get(l.Context(), key, &m))
 	m.Status.KubernetesCordonDrain = state
 	l.must(l.Status().Update(l.Context(), &m))
@@ -126,7 +126,7 @@ func (l *lab) state(key client.ObjectKey, state lcm.DrainState) {
 
 // Enter implements Maintainer.
 func (l *lab) Enter(_ context.Context, r maintenance.Request) (maintenance.Progress, error) {
-	if r.Reason != lcm.ReasonUpgrade {
+	if r.Reason != lcmv1.ReasonUpgrade {
 		l.Errorf("reason %q, want upgrade", r.Reason)
 	}
 	name := r.Machine.Name
@@ -142,10 +142,10 @@ func (l *lab) Enter(_ context.Context, r maintenance.Request) (maintenance.Progr
 		l.most[""] = max(l.most[""], len(l.cordoned))
 	}
 	if l.blocked[name] {
-		l.state(r.Machine, lcm.CordonDraining)
+		l.state(r.Machine, lcmv1.CordonDraining)
 		return maintenance.Progress{Stage: maintenance.StageDrained, After: 1}, nil
 	}
-	l.state(r.Machine, lcm.CordonDrained)
+	l.state(r.Machine, lcmv1.CordonDrained)
 	return maintenance.Progress{Done: true}, nil
 }
 
@@ -164,7 +164,7 @@ func (l *lab) LeaveCluster(context.Context, client.ObjectKey, string) (maintenan
 }
 
 // agent is what the agent of a machine does.
-func (l *lab) agent(m lcm.LCMMachine) {
+func (l *lab) agent(m lcmv1.LCMMachine) {
 	l.Helper()
 	for _, it := range m.Spec.StateItems {
 		if item.Ready(it, m.Status.StateItemStatuses, "") || l.failing[m.Name] {
@@ -173,14 +173,14 @@ func (l *lab) agent(m lcm.LCMMachine) {
 		if !l.cordoned[m.Name] {
 			l.Errorf("%s gets the item %s %s while its node is in service", m.Name, it.Name, it.Version)
 		}
-		m.Status.StateItemStatuses[it.Name] = lcm.StateItemStatus{Hash: item.Hash(it, ""), Attempt: 1}
-		m.Status.HostInfo = &lcm.HostInfo{RebootRequired: l.reboots[m.Name]}
+		m.Status.StateItemStatuses[it.Name] = lcmv1.StateItemStatus{Hash: item.Hash(it, ""), Attempt: 1}
+		m.Status.HostInfo = &lcmv1.HostInfo{RebootRequired: l.reboots[m.Name]}
 		l.log = append(l.log, "update "+m.Name)
 	}
 	switch {
 	case m.Spec.RebootRequired && (m.Status.Reboot == nil || !m.Status.Reboot.Completed):
 		l.log = append(l.log, "reboot "+m.Name)
-		m.Status.Reboot, m.Status.HostInfo = &lcm.RebootStatus{Completed: true}, &lcm.HostInfo{}
+		m.Status.Reboot, m.Status.HostInfo = &lcmv1.RebootStatus{Completed: true}, &lcmv1.HostInfo{}
 	case !m.Spec.RebootRequired:
 		m.Status.Reboot = nil
 	}
@@ -240,9 +240,9 @@ func TestNeverMoreCordonedThanTheLimit(t *testing.T) {
 	}
 }
 
-func (l *lab) cluster() *lcm.LCMCluster {
+func (l *lab) cluster() *lcmv1.LCMCluster {
 	l.Helper()
-	c := new(lcm.LCMCluster)
+	c := new(lcmv1.LCMCluster)
 	l.must(l.Get(l.Context(), client.ObjectKey{Namespace: "lab", Name: "c1"}, c))
 	return c
 }
@@ -297,7 +297,7 @@ func TestMachineThatIsNotUpdatedStopsTheOthers(t *testing.T) {
 			m.Annotations = map[string]string{item.HeldForRebootAnnotation: "true"}
 			l.must(l.Update(t.Context(), &m))
 		case "deletion of another":
-			l.state(client.ObjectKey{Namespace: "lab", Name: "w-1"}, lcm.CordonDraining)
+			l.state(client.ObjectKey{Namespace: "lab", Name: "w-1"}, lcmv1.CordonDraining)
 		}
 		l.passes(10)
 		if got := l.updated(); len(got) > 0 || l.most[""] > 1 {
@@ -330,7 +330,7 @@ func TestLateCacheDoesNotTakeAMachineOutOfService(t *testing.T) {
 		t.Fatalf("annotations %v, then %v: want the mark, then none", was[0].Annotations, l.all()[0].Annotations)
 	}
 	c := l.cluster()
-	c.Spec.MachinesTypes[lcm.MachineWorker] = []lcm.LCMStateItem{script("v3")}
+	c.Spec.MachinesTypes[lcmv1.MachineWorker] = []lcmv1.LCMStateItem{script("v3")}
 	l.must(l.Update(t.Context(), c))
 	l.cached = was
 	l.passes(1)

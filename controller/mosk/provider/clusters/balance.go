@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/loadbalancer"
 )
 
@@ -38,14 +38,14 @@ var accountErrors = map[string]bool{"registration error": true, "provisioned reg
 // accountChanged passes inventories that come or go, that name another credential, or whose
 // error changes: a BMC may refuse the account, or accept it again.
 var accountChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-	before, after := e.ObjectOld.(*kaas.BareMetalHostInventory), e.ObjectNew.(*kaas.BareMetalHostInventory)
+	before, after := e.ObjectOld.(*kaasv1.BareMetalHostInventory), e.ObjectNew.(*kaasv1.BareMetalHostInventory)
 	return before.Spec.BMC.CredentialsName != after.Spec.BMC.CredentialsName ||
 		before.Status.ErrorType != after.Status.ErrorType || before.Status.ErrorMessage != after.Status.ErrorMessage
 }}
 
 // clustersOfCredential enqueues the Clusters of an object's namespace that name a credential.
 func (r *Reconciler) clustersOfCredential(ctx context.Context, o client.Object) (out []reconcile.Request) {
-	var list cluster.ClusterList
+	var list clusterv1.ClusterList
 	if err := r.Client.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Clusters are not listed")
 	}
@@ -60,13 +60,13 @@ func (r *Reconciler) clustersOfCredential(ctx context.Context, o client.Object) 
 // credentials returns the condition Credentials of a Cluster that names a
 // BareMetalHostCredential, else none. A credential counts as wrong only when every server that
 // uses it reports an error of the account: one broken BMC must not stop other servers.
-func (r *Reconciler) credentials(ctx context.Context, c *cluster.Cluster) ([]baremetal.Condition, error) {
+func (r *Reconciler) credentials(ctx context.Context, c *clusterv1.Cluster) ([]baremetalv1.Condition, error) {
 	name := c.Spec.ProviderSpec.Value.Credentials
 	if name == "" {
 		return nil, nil
 	}
-	out := baremetal.Condition{Type: ConditionCredentials}
-	var is kaas.BareMetalHostCredential
+	out := baremetalv1.Condition{Type: ConditionCredentials}
+	var is kaasv1.BareMetalHostCredential
 	switch err := r.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &is); {
 	case apierrors.IsNotFound(err):
 		out.Message = fmt.Sprintf("spec.providerSpec.value.credentials: there is no BareMetalHostCredential %q in the namespace", name)
@@ -82,13 +82,13 @@ func (r *Reconciler) credentials(ctx context.Context, c *cluster.Cluster) ([]bar
 		}
 	}
 	out.Ready = out.Message == ""
-	return []baremetal.Condition{out}, nil
+	return []baremetalv1.Condition{out}, nil
 }
 
 // refusal returns the error of one server when every server that uses a credential reports an
 // error of the account; "" otherwise.
 func (r *Reconciler) refusal(ctx context.Context, namespace, credential string) (message string, err error) {
-	var list kaas.BareMetalHostInventoryList
+	var list kaasv1.BareMetalHostInventoryList
 	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return "", fmt.Errorf("BareMetalHostInventories: %w", err)
 	}
@@ -108,7 +108,7 @@ func (r *Reconciler) refusal(ctx context.Context, namespace, credential string) 
 // balance makes the load balancer of a Cluster that asks for one, and returns its address and
 // condition. It creates none while the credential cannot be used; an existing one goes on. It
 // returns an error when another program uses the address, so that the reconcile is repeated.
-func (r *Reconciler) balance(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, credentials []baremetal.Condition, machines []cluster.Machine) (*lcm.Endpoint, []baremetal.Condition, error) {
+func (r *Reconciler) balance(ctx context.Context, c *clusterv1.Cluster, l *lcmv1.LCMCluster, credentials []baremetalv1.Condition, machines []clusterv1.Machine) (*lcmv1.Endpoint, []baremetalv1.Condition, error) {
 	host, of := c.Spec.ProviderSpec.Value.LoadBalancerHost, client.ObjectKeyFromObject(c).String()
 	if host == "" {
 		if r.Balancer != nil {
@@ -116,8 +116,8 @@ func (r *Reconciler) balance(ctx context.Context, c *cluster.Cluster, l *lcm.LCM
 		}
 		return nil, nil, nil
 	}
-	wait := func(format string, args ...any) []baremetal.Condition {
-		return []baremetal.Condition{{Type: ConditionLoadBalancer, Message: fmt.Sprintf(format, args...)}}
+	wait := func(format string, args ...any) []baremetalv1.Condition {
+		return []baremetalv1.Condition{{Type: ConditionLoadBalancer, Message: fmt.Sprintf(format, args...)}}
 	}
 	created := l != nil && l.Spec.ExternalEndpoint != nil
 	if len(credentials) > 0 && !credentials[0].Ready && !created {
@@ -134,22 +134,22 @@ func (r *Reconciler) balance(ctx context.Context, c *cluster.Cluster, l *lcm.LCM
 			return nil, wait("spec.providerSpec.value.loadBalancerHost: %v", err), fmt.Errorf("clusters: load balancer: %w", err)
 		}
 	}
-	out := &lcm.Endpoint{Host: host, Port: loadbalancer.APIPort}
+	out := &lcmv1.Endpoint{Host: host, Port: loadbalancer.APIPort}
 	if len(backends) == 0 {
-		return out, wait("no Machine with the label %s is Ready", cluster.ControlPlaneLabel), nil
+		return out, wait("no Machine with the label %s is Ready", clusterv1.ControlPlaneLabel), nil
 	}
-	return out, []baremetal.Condition{{Type: ConditionLoadBalancer, Ready: true}}, nil
+	return out, []baremetalv1.Condition{{Type: ConditionLoadBalancer, Ready: true}}, nil
 }
 
 // backendsOf returns the control machines that are Ready, by name.
-func backendsOf(machines []cluster.Machine) (out []loadbalancer.Backend) {
+func backendsOf(machines []clusterv1.Machine) (out []loadbalancer.Backend) {
 	for i := range machines {
 		m, p := &machines[i], machines[i].Status.ProviderStatus
-		_, control := m.Labels[cluster.ControlPlaneLabel]
+		_, control := m.Labels[clusterv1.ControlPlaneLabel]
 		if !control || !m.DeletionTimestamp.IsZero() || p == nil || !p.Ready || p.PrivateIP == "" || p.Maintenance {
 			continue
 		}
-		host := strings.TrimPrefix(m.Annotations[cluster.BareMetalHostAnnotation], m.Namespace+"/")
+		host := strings.TrimPrefix(m.Annotations[clusterv1.BareMetalHostAnnotation], m.Namespace+"/")
 		out = append(out, loadbalancer.Backend{Namespace: m.Namespace, Machine: m.Name, Host: host, Address: p.PrivateIP})
 	}
 	slices.SortFunc(out, func(a, b loadbalancer.Backend) int { return cmp.Compare(a.Machine, b.Machine) })

@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/loadbalancer"
 )
 
@@ -57,19 +57,19 @@ func meta(name string) metav1.ObjectMeta {
 }
 
 // control returns a control machine with an address.
-func control(name string, ready bool) *cluster.Machine {
-	m := &cluster.Machine{ObjectMeta: meta(name)}
-	m.Labels = map[string]string{cluster.ClusterNameLabel: key.Name, cluster.ControlPlaneLabel: "true"}
-	m.Annotations = map[string]string{cluster.BareMetalHostAnnotation: key.Namespace + "/host-" + name}
-	m.Status.ProviderStatus = &baremetal.MachineProviderStatus{Ready: ready, PrivateIP: "10.0.0." + name[len(name)-1:]}
+func control(name string, ready bool) *clusterv1.Machine {
+	m := &clusterv1.Machine{ObjectMeta: meta(name)}
+	m.Labels = map[string]string{clusterv1.ClusterNameLabel: key.Name, clusterv1.ControlPlaneLabel: "true"}
+	m.Annotations = map[string]string{clusterv1.BareMetalHostAnnotation: key.Namespace + "/host-" + name}
+	m.Status.ProviderStatus = &baremetalv1.MachineProviderStatus{Ready: ready, PrivateIP: "10.0.0." + name[len(name)-1:]}
 	return m
 }
 
 // balanced returns a lab whose Cluster asks for a load balancer, and a Balancer.
-func balanced(t *testing.T, change func(*baremetal.ClusterProviderSpec), more ...client.Object) (*lab, *balancer) {
+func balanced(t *testing.T, change func(*baremetalv1.ClusterProviderSpec), more ...client.Object) (*lab, *balancer) {
 	t.Helper()
 	all := objects(more...)
-	value := &all[0].(*cluster.Cluster).Spec.ProviderSpec.Value
+	value := &all[0].(*clusterv1.Cluster).Spec.ProviderSpec.Value
 	value.LoadBalancerHost = "127.0.0.5"
 	change(value)
 	l, b := start(t, all...), &balancer{of: map[string]string{}}
@@ -84,7 +84,7 @@ func update[T client.Object](l *lab, o T, change func(T)) {
 	l.must(l.Update(l.t.Context(), o))
 }
 
-func setReady(l *lab, m *cluster.Machine, ready bool) {
+func setReady(l *lab, m *clusterv1.Machine, ready bool) {
 	l.t.Helper()
 	l.must(l.Get(l.t.Context(), client.ObjectKeyFromObject(m), m))
 	m.Status.ProviderStatus.Ready = ready
@@ -94,14 +94,14 @@ func setReady(l *lab, m *cluster.Machine, ready bool) {
 // The load balancer has the control machines that are Ready, and no others.
 func TestLoadBalancerFollowsReadyControlMachines(t *testing.T) {
 	worker, maintained := control("w-9", true), control("c-3", true)
-	delete(worker.Labels, cluster.ControlPlaneLabel)
+	delete(worker.Labels, clusterv1.ControlPlaneLabel)
 	maintained.Status.ProviderStatus.Maintenance = true
-	l, b := balanced(t, func(*baremetal.ClusterProviderSpec) {}, control("c-1", false), control("c-2", false), worker, maintained)
+	l, b := balanced(t, func(*baremetalv1.ClusterProviderSpec) {}, control("c-1", false), control("c-2", false), worker, maintained)
 	c := l.pass()
 	if got := condition(t, c, ConditionLoadBalancer); got.Ready || got.Message != "no Machine with the label cluster.sigs.k8s.io/control-plane is Ready" || b.of[key.String()] != "127.0.0.5" {
 		t.Errorf("condition %+v, balancer %v", got, b.of)
 	}
-	if e := l.lcm().Spec.ExternalEndpoint; e == nil || *e != (lcm.Endpoint{Host: "127.0.0.5", Port: 6443}) {
+	if e := l.lcm().Spec.ExternalEndpoint; e == nil || *e != (lcmv1.Endpoint{Host: "127.0.0.5", Port: 6443}) {
 		t.Errorf("externalEndpoint %+v", e)
 	}
 	setReady(l, control("c-2", false), true)
@@ -113,13 +113,13 @@ func TestLoadBalancerFollowsReadyControlMachines(t *testing.T) {
 	if l.pass(); b.of[key.String()] != "127.0.0.5 c-1/host-c-1=10.0.0.1" {
 		t.Errorf("balancer %v", b.of)
 	}
-	update(l, c, func(c *cluster.Cluster) { c.Spec.ProviderSpec.Value.LoadBalancerHost = "" })
+	update(l, c, func(c *clusterv1.Cluster) { c.Spec.ProviderSpec.Value.LoadBalancerHost = "" })
 	if c = l.pass(); len(b.of) > 0 || hasCondition(c, ConditionLoadBalancer) || l.lcm().Spec.ExternalEndpoint != nil {
 		t.Errorf("without loadBalancerHost: %v, %+v", b.of, c.Status.ProviderStatus.Conditions)
 	}
 }
 
-func hasCondition(c *cluster.Cluster, kind string) bool {
+func hasCondition(c *clusterv1.Cluster, kind string) bool {
 	for _, x := range c.Status.ProviderStatus.Conditions {
 		if x.Type == kind {
 			return true
@@ -131,7 +131,7 @@ func hasCondition(c *cluster.Cluster, kind string) bool {
 func TestLoadBalancerEndsWithItsCluster(t *testing.T) {
 	m := control("c-1", true)
 	m.Finalizers = []string{"a/b"}
-	l, b := balanced(t, func(*baremetal.ClusterProviderSpec) {}, m)
+	l, b := balanced(t, func(*baremetalv1.ClusterProviderSpec) {}, m)
 	c := l.pass()
 	l.must(l.Delete(t.Context(), c))
 	if l.pass(); len(b.of) > 0 {
@@ -142,7 +142,7 @@ func TestLoadBalancerEndsWithItsCluster(t *testing.T) {
 // An address that cannot be used is in the condition. One that another program has is tried
 // again, which an error demands.
 func TestAddressOfALoadBalancerThatCannotBeUsed(t *testing.T) {
-	l, b := balanced(t, func(*baremetal.ClusterProviderSpec) {})
+	l, b := balanced(t, func(*baremetalv1.ClusterProviderSpec) {})
 	f, err := loadbalancer.New(loadbalancer.Config{Networks: prefixes, Dial: noDial})
 	l.must(err)
 	b.err = f.Apply(t.Context(), key.String(), "10.0.0.1", nil)
@@ -153,7 +153,7 @@ func TestAddressOfALoadBalancerThatCannotBeUsed(t *testing.T) {
 	if _, err := l.r.Reconcile(t.Context(), request); !errors.Is(err, b.err) {
 		t.Errorf("Reconcile = %v", err)
 	}
-	c := new(cluster.Cluster)
+	c := new(clusterv1.Cluster)
 	l.must(l.Get(t.Context(), key, c))
 	if got := condition(t, c, ConditionLoadBalancer); got.Ready || !strings.Contains(got.Message, "already in use") {
 		t.Errorf("condition %+v", got)
@@ -163,7 +163,7 @@ func TestAddressOfALoadBalancerThatCannotBeUsed(t *testing.T) {
 // A credential that is missing or wrong stops the load balancer before it is created, and
 // not after that. A credential is wrong when no server accepts it.
 func TestCredentialOfACluster(t *testing.T) {
-	l, b := balanced(t, func(v *baremetal.ClusterProviderSpec) { v.Credentials = "account" })
+	l, b := balanced(t, func(v *baremetalv1.ClusterProviderSpec) { v.Credentials = "account" })
 	waits := func(message string) {
 		t.Helper()
 		c := l.pass()
@@ -172,21 +172,21 @@ func TestCredentialOfACluster(t *testing.T) {
 		}
 	}
 	waits(`spec.providerSpec.value.credentials: there is no BareMetalHostCredential "account"`)
-	account := &kaas.BareMetalHostCredential{ObjectMeta: meta("account")}
+	account := &kaasv1.BareMetalHostCredential{ObjectMeta: meta("account")}
 	l.must(l.Create(t.Context(), account))
 	waits("is not ready yet")
 	if got := condition(t, l.pass(), ConditionLoadBalancer); len(b.of) > 0 || got.Ready || got.Message != `it waits for the BareMetalHostCredential "account"` || l.lcm().Spec.ExternalEndpoint != nil {
 		t.Errorf("balancer %v, condition %+v", b.of, got)
 	}
-	update(l, account, func(c *kaas.BareMetalHostCredential) { c.Status.ErrorMessage = "there is no Secret" })
+	update(l, account, func(c *kaasv1.BareMetalHostCredential) { c.Status.ErrorMessage = "there is no Secret" })
 	waits(`BareMetalHostCredential "account": there is no Secret`)
-	server := func(name, credential, kind string) *kaas.BareMetalHostInventory {
-		s := &kaas.BareMetalHostInventory{ObjectMeta: meta(name)}
+	server := func(name, credential, kind string) *kaasv1.BareMetalHostInventory {
+		s := &kaasv1.BareMetalHostInventory{ObjectMeta: meta(name)}
 		s.Spec.BMC.CredentialsName = credential
 		s.Status.ErrorType, s.Status.ErrorMessage = kind, "401 of "+name
 		return s
 	}
-	update(l, account, func(c *kaas.BareMetalHostCredential) { c.Status = kaas.BareMetalHostCredentialStatus{Ready: true} })
+	update(l, account, func(c *kaasv1.BareMetalHostCredential) { c.Status = kaasv1.BareMetalHostCredentialStatus{Ready: true} })
 	l.must(errors.Join(l.Create(t.Context(), server("s-0", "account", "registration error")), l.Create(t.Context(), server("s-1", "other", ""))))
 	waits(`BareMetalHostInventory "s-0": 401 of s-0`)
 	if len(b.of) > 0 {
@@ -206,16 +206,16 @@ func TestCredentialOfACluster(t *testing.T) {
 
 // The stages of a deployment begin in their order, and a success stays one.
 func TestStagesOfADeployment(t *testing.T) {
-	template := &ipam.L2Template{ObjectMeta: meta("l2"), Spec: ipam.L2TemplateSpec{ClusterRef: key.Name}}
-	l, _ := balanced(t, func(*baremetal.ClusterProviderSpec) {}, control("c-1", false), template)
+	template := &ipamv1.L2Template{ObjectMeta: meta("l2"), Spec: ipamv1.L2TemplateSpec{ClusterRef: key.Name}}
+	l, _ := balanced(t, func(*baremetalv1.ClusterProviderSpec) {}, control("c-1", false), template)
 	stages := func(want string) {
 		t.Helper()
 		c := l.pass()
-		var s kaas.ClusterDeploymentStatus
+		var s kaasv1.ClusterDeploymentStatus
 		l.must(l.Get(t.Context(), key, &s))
 		var all []string
 		for _, x := range s.Stages {
-			if x.Success != (x.Status == kaas.StageSuccess) || (x.Message == "") != (x.Status == kaas.StageSuccess || x.Status == kaas.StageNotStarted) || x.Timestamp == nil {
+			if x.Success != (x.Status == kaasv1.StageSuccess) || (x.Message == "") != (x.Status == kaasv1.StageSuccess || x.Status == kaasv1.StageNotStarted) || x.Timestamp == nil {
 				t.Errorf("stage %+v", x)
 			}
 			all = append(all, x.Name+": "+string(x.Status))
@@ -225,8 +225,8 @@ func TestStagesOfADeployment(t *testing.T) {
 		}
 	}
 	stages("Network prepared: InProgress, Load balancers created: NotStarted, IAM objects created: Success, HelmBundle created: Success, All machines of the cluster are ready: NotStarted, Cluster is ready: NotStarted")
-	h := &ipam.IpamHost{ObjectMeta: meta("c-1")}
-	h.Status.NetconfigV2State = ipam.ResultOK
+	h := &ipamv1.IpamHost{ObjectMeta: meta("c-1")}
+	h.Status.NetconfigV2State = ipamv1.ResultOK
 	l.must(l.Create(t.Context(), h))
 	stages("Network prepared: Success, Load balancers created: InProgress, IAM objects created: Success, HelmBundle created: Success, All machines of the cluster are ready: NotStarted, Cluster is ready: NotStarted")
 	setReady(l, control("c-1", false), true)
@@ -240,13 +240,13 @@ func TestStagesOfADeployment(t *testing.T) {
 // A load balancer that was asked for while a reconcile wrote the status is no success: the
 // write returns a spec that the conditions do not know yet.
 func TestStageOfALoadBalancerThatIsNotLookedAtYet(t *testing.T) {
-	l, _ := balanced(t, func(v *baremetal.ClusterProviderSpec) { v.LoadBalancerHost = "" })
+	l, _ := balanced(t, func(v *baremetalv1.ClusterProviderSpec) { v.LoadBalancerHost = "" })
 	c := l.pass()
 	c.Spec.ProviderSpec.Value.LoadBalancerHost = "127.0.0.5"
 	l.must(l.r.recordStages(t.Context(), c, nil, true))
-	var s kaas.ClusterDeploymentStatus
+	var s kaasv1.ClusterDeploymentStatus
 	l.must(l.Get(t.Context(), key, &s))
-	i := slices.IndexFunc(s.Stages, func(x kaas.Stage) bool { return x.Name == kaas.StageLoadBalancers })
+	i := slices.IndexFunc(s.Stages, func(x kaasv1.Stage) bool { return x.Name == kaasv1.StageLoadBalancers })
 	if i < 0 || s.Stages[i].Success {
 		t.Errorf("stages %+v, want the load balancer's without success", s.Stages)
 	}
@@ -254,22 +254,22 @@ func TestStageOfALoadBalancerThatIsNotLookedAtYet(t *testing.T) {
 
 // A credential that a BMC has refused may work with the next server that gets it.
 func TestChangesOfAServerThatConcernItsCredential(t *testing.T) {
-	server := func(change func(*kaas.BareMetalHostInventory)) *kaas.BareMetalHostInventory {
-		i := new(kaas.BareMetalHostInventory)
+	server := func(change func(*kaasv1.BareMetalHostInventory)) *kaasv1.BareMetalHostInventory {
+		i := new(kaasv1.BareMetalHostInventory)
 		i.Spec.BMC.CredentialsName = "a"
 		change(i)
 		return i
 	}
-	was := server(func(*kaas.BareMetalHostInventory) {})
+	was := server(func(*kaasv1.BareMetalHostInventory) {})
 	for name, tt := range map[string]struct {
-		change func(*kaas.BareMetalHostInventory)
+		change func(*kaasv1.BareMetalHostInventory)
 		want   bool
 	}{
-		"nothing":       {func(*kaas.BareMetalHostInventory) {}, false},
-		"credential":    {func(i *kaas.BareMetalHostInventory) { i.Spec.BMC.CredentialsName = "b" }, true},
-		"error":         {func(i *kaas.BareMetalHostInventory) { i.Status.ErrorType = "registration error" }, true},
-		"error message": {func(i *kaas.BareMetalHostInventory) { i.Status.ErrorMessage = "refused" }, true},
-		"power":         {func(i *kaas.BareMetalHostInventory) { i.Status.PoweredOn = true }, false},
+		"nothing":       {func(*kaasv1.BareMetalHostInventory) {}, false},
+		"credential":    {func(i *kaasv1.BareMetalHostInventory) { i.Spec.BMC.CredentialsName = "b" }, true},
+		"error":         {func(i *kaasv1.BareMetalHostInventory) { i.Status.ErrorType = "registration error" }, true},
+		"error message": {func(i *kaasv1.BareMetalHostInventory) { i.Status.ErrorMessage = "refused" }, true},
+		"power":         {func(i *kaasv1.BareMetalHostInventory) { i.Status.PoweredOn = true }, false},
 	} {
 		if got := accountChanged.Update(event.UpdateEvent{ObjectOld: was, ObjectNew: server(tt.change)}); got != tt.want {
 			t.Errorf("%s: the Clusters are reconciled: %t, want %t", name, got, tt.want)

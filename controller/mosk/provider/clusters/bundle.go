@@ -16,24 +16,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
 )
 
 // bundle makes the HelmBundle of a Cluster, and returns it. Until the step of a
 // ClusterUpdatePlan that updates the charts begins, the bundle has the charts of its previous
 // release.
-func (r *Reconciler) bundle(ctx context.Context, c *cluster.Cluster, w release.Wanted, to *kaas.ClusterRelease) (*lcm.HelmBundle, error) {
+func (r *Reconciler) bundle(ctx context.Context, c *clusterv1.Cluster, w release.Wanted, to *kaasv1.ClusterRelease) (*lcmv1.HelmBundle, error) {
 	is, err := r.readBundle(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	if is != nil && is.Spec.Release != "" && is.Spec.Release != to.Name {
 		plan, err := release.PlanOf(ctx, r.Client, client.ObjectKeyFromObject(c), to.Name)
-		if err == nil && release.Withheld(plan, kaas.StepComponents) {
+		if err == nil && release.Withheld(plan, kaasv1.StepComponents) {
 			to, err = release.Get(ctx, r.Client, is.Spec.Release)
 		}
 		if err != nil {
@@ -45,9 +45,9 @@ func (r *Reconciler) bundle(ctx context.Context, c *cluster.Cluster, w release.W
 		return nil, err
 	}
 	if is == nil {
-		is = &lcm.HelmBundle{Spec: spec}
+		is = &lcmv1.HelmBundle{Spec: spec}
 		is.Namespace, is.Name = c.Namespace, c.Name
-		is.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c, cluster.GroupVersion.WithKind("Cluster"))}
+		is.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c, clusterv1.GroupVersion.WithKind("Cluster"))}
 		return is, r.Client.Create(ctx, is)
 	}
 	if !metav1.IsControlledBy(is, c) {
@@ -62,8 +62,8 @@ func (r *Reconciler) bundle(ctx context.Context, c *cluster.Cluster, w release.W
 }
 
 // readBundle returns the HelmBundle of a Cluster, nil when there is none.
-func (r *Reconciler) readBundle(ctx context.Context, c *cluster.Cluster) (*lcm.HelmBundle, error) {
-	b := new(lcm.HelmBundle)
+func (r *Reconciler) readBundle(ctx context.Context, c *clusterv1.Cluster) (*lcmv1.HelmBundle, error) {
+	b := new(lcmv1.HelmBundle)
 	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(c), b); apierrors.IsNotFound(err) {
 		return nil, nil
 	} else if err != nil {
@@ -74,8 +74,8 @@ func (r *Reconciler) readBundle(ctx context.Context, c *cluster.Cluster) (*lcm.H
 
 // helmCondition returns the condition Helm of a Cluster: whether all releases of its bundle
 // are installed as they are wanted, and run.
-func helmCondition(b *lcm.HelmBundle) baremetal.Condition {
-	out := baremetal.Condition{Type: ConditionHelm, Ready: true}
+func helmCondition(b *lcmv1.HelmBundle) baremetalv1.Condition {
+	out := baremetalv1.Condition{Type: ConditionHelm, Ready: true}
 	var not []string
 	for _, s := range b.Spec.Releases {
 		switch is := b.Status.ReleaseStatuses[s.Name]; {
@@ -95,27 +95,27 @@ func helmCondition(b *lcm.HelmBundle) baremetal.Condition {
 // bundleSpec returns the charts of a cluster: the chart of the Helm controller, the charts of
 // the ClusterRelease and, in a management cluster, the charts of the KaaSRelease. Each layer
 // is merged over the one before, and the values of the Cluster over all of them.
-func bundleSpec(w release.Wanted, to *kaas.ClusterRelease, value baremetal.ClusterProviderSpec) (lcm.HelmBundleSpec, error) {
-	out := lcm.HelmBundleSpec{Release: to.Name}
+func bundleSpec(w release.Wanted, to *kaasv1.ClusterRelease, value baremetalv1.ClusterProviderSpec) (lcmv1.HelmBundleSpec, error) {
+	out := lcmv1.HelmBundleSpec{Release: to.Name}
 	for _, r := range to.Spec.Helm.Repositories {
-		out.Repositories = append(out.Repositories, lcm.HelmRepository{Name: r.Name, URL: r.URL})
+		out.Repositories = append(out.Repositories, lcmv1.HelmRepository{Name: r.Name, URL: r.URL})
 	}
-	var charts []kaas.ReleaseChart
+	var charts []kaasv1.ReleaseChart
 	if to.Spec.Helm.Controller != nil {
 		charts = append(charts, *to.Spec.Helm.Controller)
 	}
 	charts = append(charts, to.Spec.Helm.Releases...)
-	var values []baremetal.HelmRelease
+	var values []baremetalv1.HelmRelease
 	if w.Management {
 		charts = append(charts, w.KaaS.Spec.Management.HelmReleases...)
 		for _, r := range w.KaaS.Spec.Regional {
-			if r.Provider == cluster.ProviderBareMetal {
+			if r.Provider == clusterv1.ProviderBareMetal {
 				charts = append(charts, r.HelmReleases...)
 			}
 		}
 		values = append(values, value.KaaS.Management.HelmReleases...)
 		for _, r := range value.KaaS.Regional {
-			if r.Provider == cluster.ProviderBareMetal {
+			if r.Provider == clusterv1.ProviderBareMetal {
 				values = append(values, r.HelmReleases...)
 			}
 		}
@@ -127,7 +127,7 @@ func bundleSpec(w release.Wanted, to *kaas.ClusterRelease, value baremetal.Clust
 		}
 	}
 	for _, v := range values {
-		i := slices.IndexFunc(out.Releases, func(r lcm.HelmRelease) bool { return r.Name == v.Name })
+		i := slices.IndexFunc(out.Releases, func(r lcmv1.HelmRelease) bool { return r.Name == v.Name })
 		if i < 0 {
 			return out, release.Mistake("spec.providerSpec.value: helmReleases: %q is no chart of ClusterRelease %q: correct the name, or remove it", v.Name, to.Name)
 		}
@@ -141,10 +141,10 @@ func bundleSpec(w release.Wanted, to *kaas.ClusterRelease, value baremetal.Clust
 }
 
 // addChart adds a chart, or merges it over the one of its name.
-func addChart(to *lcm.HelmBundleSpec, c kaas.ReleaseChart) error {
-	i := slices.IndexFunc(to.Releases, func(r lcm.HelmRelease) bool { return r.Name == c.Name })
+func addChart(to *lcmv1.HelmBundleSpec, c kaasv1.ReleaseChart) error {
+	i := slices.IndexFunc(to.Releases, func(r lcmv1.HelmRelease) bool { return r.Name == c.Name })
 	if i < 0 {
-		to.Releases, i = append(to.Releases, lcm.HelmRelease{Name: c.Name}), len(to.Releases)
+		to.Releases, i = append(to.Releases, lcmv1.HelmRelease{Name: c.Name}), len(to.Releases)
 	}
 	r := &to.Releases[i]
 	if c.Chart != "" || c.ChartURL != "" {

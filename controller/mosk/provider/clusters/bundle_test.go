@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	iam "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	iamv1 "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
 )
 
@@ -24,33 +24,33 @@ func raw(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw: 
 // the Cluster.
 func TestBundleMergesReleasesAndValues(t *testing.T) {
 	to := clusterRelease("mosk-1", "1.0.0")
-	to.Spec.Helm = kaas.ReleaseHelm{
-		Repositories: []kaas.ReleaseRepository{{Name: "mosk", URL: "http://192.0.2.1/charts"}},
-		Controller:   &kaas.ReleaseChart{Name: "helm-controller", Namespace: "kube-system", Version: "0.3.0"},
-		Releases: []kaas.ReleaseChart{
+	to.Spec.Helm = kaasv1.ReleaseHelm{
+		Repositories: []kaasv1.ReleaseRepository{{Name: "mosk", URL: "http://192.0.2.1/charts"}},
+		Controller:   &kaasv1.ReleaseChart{Name: "helm-controller", Namespace: "kube-system", Version: "0.3.0"},
+		Releases: []kaasv1.ReleaseChart{
 			{Name: "store", Chart: "mosk/store", Version: "1.0.0", Values: raw(`{"size":12345678901234567890,"tls":{"on":true,"ca":"x"},"list":[1,2]}`)},
 			{Name: "app", ChartURL: "http://192.0.2.1/app.tgz", Requires: []string{"store"}},
 		},
 	}
 	k := kaasRelease("kaas-2", "2.9.0", "mosk-1")
-	k.Spec.Management.HelmReleases = []kaas.ReleaseChart{{Name: "store", Version: "1.1.0", Values: raw(`{"tls":{"ca":"y"}}`)}, {Name: "iam", Namespace: "kaas"}}
-	k.Spec.Regional = []kaas.ReleaseRegional{{Provider: "baremetal", HelmReleases: []kaas.ReleaseChart{{Name: "bm"}}}, {Provider: "openstack", HelmReleases: []kaas.ReleaseChart{{Name: "os"}}}}
-	value := baremetal.ClusterProviderSpec{
-		KaaS: &baremetal.KaaS{
+	k.Spec.Management.HelmReleases = []kaasv1.ReleaseChart{{Name: "store", Version: "1.1.0", Values: raw(`{"tls":{"ca":"y"}}`)}, {Name: "iam", Namespace: "kaas"}}
+	k.Spec.Regional = []kaasv1.ReleaseRegional{{Provider: "baremetal", HelmReleases: []kaasv1.ReleaseChart{{Name: "bm"}}}, {Provider: "openstack", HelmReleases: []kaasv1.ReleaseChart{{Name: "os"}}}}
+	value := baremetalv1.ClusterProviderSpec{
+		KaaS: &baremetalv1.KaaS{
 			Release:    "kaas-2",
-			Management: baremetal.KaaSManagement{HelmReleases: []baremetal.HelmRelease{{Name: "iam", Values: raw(`{"a":1,"b":2}`)}}},
-			Regional:   []baremetal.KaaSRegional{{Provider: "baremetal", HelmReleases: []baremetal.HelmRelease{{Name: "bm", Values: raw(`{"r":1}`)}}}},
+			Management: baremetalv1.KaaSManagement{HelmReleases: []baremetalv1.HelmRelease{{Name: "iam", Values: raw(`{"a":1,"b":2}`)}}},
+			Regional:   []baremetalv1.KaaSRegional{{Provider: "baremetal", HelmReleases: []baremetalv1.HelmRelease{{Name: "bm", Values: raw(`{"r":1}`)}}}},
 		},
-		HelmReleases: []baremetal.HelmRelease{{Name: "iam", Values: raw(`{"b":3}`)}, {Name: "store", Values: raw(`{"tls":{"on":null},"list":[3]}`)}},
+		HelmReleases: []baremetalv1.HelmRelease{{Name: "iam", Values: raw(`{"b":3}`)}, {Name: "store", Values: raw(`{"tls":{"on":null},"list":[3]}`)}},
 	}
 	got, err := bundleSpec(release.Wanted{Name: "mosk-1", KaaS: k, Management: true}, to, value)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := lcm.HelmBundleSpec{
+	want := lcmv1.HelmBundleSpec{
 		Release:      "mosk-1",
-		Repositories: []lcm.HelmRepository{{Name: "mosk", URL: "http://192.0.2.1/charts"}},
-		Releases: []lcm.HelmRelease{
+		Repositories: []lcmv1.HelmRepository{{Name: "mosk", URL: "http://192.0.2.1/charts"}},
+		Releases: []lcmv1.HelmRelease{
 			{Name: "helm-controller", Chart: "helm-controller", Namespace: "kube-system", Version: "0.3.0"},
 			{Name: "store", Chart: "mosk/store", Version: "1.1.0", Values: raw(`{"list":[3],"size":12345678901234567890,"tls":{"ca":"y"}}`)},
 			{Name: "app", ChartURL: "http://192.0.2.1/app.tgz", Requires: []string{"store"}},
@@ -58,7 +58,7 @@ func TestBundleMergesReleasesAndValues(t *testing.T) {
 			{Name: "bm", Chart: "bm", Values: raw(`{"r":1}`)},
 		},
 	}
-	text := func(s lcm.HelmBundleSpec) string {
+	text := func(s lcmv1.HelmBundleSpec) string {
 		b, err := json.MarshalIndent(s, "", " ")
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +69,7 @@ func TestBundleMergesReleasesAndValues(t *testing.T) {
 		t.Errorf("bundle (-want +got):\n%s", diff)
 	}
 	// Another cluster has the charts of its ClusterRelease alone.
-	got, err = bundleSpec(release.Wanted{Name: "mosk-1", KaaS: k}, to, baremetal.ClusterProviderSpec{})
+	got, err = bundleSpec(release.Wanted{Name: "mosk-1", KaaS: k}, to, baremetalv1.ClusterProviderSpec{})
 	if err != nil || len(got.Releases) != 3 || string(got.Releases[1].Values.Raw) != `{"list":[1,2],"size":12345678901234567890,"tls":{"ca":"x","on":true}}` && got.Releases[1].Version != "1.0.0" {
 		t.Errorf("bundle of a MOSK cluster %s, %v", text(got), err)
 	}
@@ -77,7 +77,7 @@ func TestBundleMergesReleasesAndValues(t *testing.T) {
 		{"stroe", `{}`, `helmReleases: "stroe" is no chart of ClusterRelease "mosk-1"`},
 		{"store", `[1]`, `values of "store": give an object`},
 	} {
-		_, err := bundleSpec(release.Wanted{Name: "mosk-1", KaaS: k}, to, baremetal.ClusterProviderSpec{HelmReleases: []baremetal.HelmRelease{{Name: tt.name, Values: raw(tt.values)}}})
+		_, err := bundleSpec(release.Wanted{Name: "mosk-1", KaaS: k}, to, baremetalv1.ClusterProviderSpec{HelmReleases: []baremetalv1.HelmRelease{{Name: tt.name, Values: raw(tt.values)}}})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("values %s of %s: %v, want %q", tt.values, tt.name, err, tt.want)
 		}
@@ -88,26 +88,26 @@ func TestBundleMergesReleasesAndValues(t *testing.T) {
 // removes the scopes then.
 func TestBundleAndScopesOfACluster(t *testing.T) {
 	l := start(t, objects()...)
-	to := new(kaas.ClusterRelease)
+	to := new(kaasv1.ClusterRelease)
 	l.must(l.Get(t.Context(), client.ObjectKey{Name: "mosk-1"}, to))
-	to.Spec.Helm.Releases = []kaas.ReleaseChart{{Name: "store"}}
+	to.Spec.Helm.Releases = []kaasv1.ReleaseChart{{Name: "store"}}
 	l.must(l.Update(t.Context(), to))
 	c := l.pass()
 	if got := condition(t, c, ConditionHelm); got.Ready || got.Message != "store is not ready" {
 		t.Errorf("condition %+v of a bundle that nobody has installed", got)
 	}
-	b := new(lcm.HelmBundle)
+	b := new(lcmv1.HelmBundle)
 	l.must(l.Get(t.Context(), key, b))
 	if len(b.Spec.Releases) != 1 || !metav1.IsControlledBy(b, c) {
 		t.Errorf("bundle %+v", b)
 	}
 	b.Status.ObservedGeneration = b.Generation
-	b.Status.ReleaseStatuses = map[string]lcm.HelmReleaseStatus{"store": {Message: "no chart"}}
+	b.Status.ReleaseStatuses = map[string]lcmv1.HelmReleaseStatus{"store": {Message: "no chart"}}
 	l.must(l.Status().Update(t.Context(), b))
 	if got := condition(t, l.pass(), ConditionHelm); got.Ready || got.Message != "store: no chart" {
 		t.Errorf("condition %+v of a bundle that fails", got)
 	}
-	b.Status.ReleaseStatuses["store"] = lcm.HelmReleaseStatus{Success: true, Ready: true}
+	b.Status.ReleaseStatuses["store"] = lcmv1.HelmReleaseStatus{Success: true, Ready: true}
 	l.must(l.Status().Update(t.Context(), b))
 	c = l.pass()
 	if got := condition(t, c, ConditionHelm); !got.Ready {
@@ -117,10 +117,10 @@ func TestBundleAndScopesOfACluster(t *testing.T) {
 		t.Errorf("condition %+v of scopes", got)
 	}
 	l.must(l.Get(t.Context(), key, b))
-	b.Finalizers = []string{lcm.HelmFinalizer}
+	b.Finalizers = []string{lcmv1.HelmFinalizer}
 	l.must(l.Update(t.Context(), b))
 	l.must(l.Delete(t.Context(), c))
-	scope := &iam.Scope{ObjectMeta: metav1.ObjectMeta{Name: "cluster.lab.c1"}}
+	scope := &iamv1.Scope{ObjectMeta: metav1.ObjectMeta{Name: "cluster.lab.c1"}}
 	if l.pass() == nil {
 		t.Fatal("the Cluster is gone before its charts")
 	}

@@ -23,12 +23,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	iamv1 "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
-	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/iam"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
@@ -50,7 +50,7 @@ const (
 
 	// A Cluster has these conditions when it names a credential, a loadBalancerHost and a
 	// Proxy.
-	ConditionCredentials  = baremetal.ConditionCredentials
+	ConditionCredentials  = baremetalv1.ConditionCredentials
 	ConditionLoadBalancer = "LoadBalancer"
 	ConditionProxy        = "Proxy"
 )
@@ -71,7 +71,7 @@ type Config struct {
 // Reconciler reconciles Clusters.
 type Reconciler struct {
 	Config
-	endpoint lcm.Endpoint
+	endpoint lcmv1.Endpoint
 	retries  queue.Retries // retries of reads of Secrets
 }
 
@@ -91,7 +91,7 @@ func New(c Config) (*Reconciler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("clusters: Config.Server %q: %w", c.Server, err)
 	}
-	return &Reconciler{Config: c, endpoint: lcm.Endpoint{Host: u.Hostname(), Port: int32(port)}}, nil
+	return &Reconciler{Config: c, endpoint: lcmv1.Endpoint{Host: u.Hostname(), Port: int32(port)}}, nil
 }
 
 // Setup adds the reconciler to a manager. It does not poll.
@@ -99,22 +99,22 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 	all := handler.EnqueueRequestsFromMapFunc(r.allClusters)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("provider-clusters").
-		For(&cluster.Cluster{}).
-		Watches(&lcm.LCMCluster{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&cluster.Machine{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: o.GetLabels()[cluster.ClusterNameLabel]}}}
+		For(&clusterv1.Cluster{}).
+		Watches(&lcmv1.LCMCluster{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: o.GetLabels()[clusterv1.ClusterNameLabel]}}}
 		})).
-		Watches(&lcm.HelmBundle{}, &handler.EnqueueRequestForObject{}).
-		Watches(&kaas.Proxy{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfProxy)).
-		Watches(&kaas.ClusterUpdatePlan{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: o.(*kaas.ClusterUpdatePlan).Spec.Cluster}}}
+		Watches(&lcmv1.HelmBundle{}, &handler.EnqueueRequestForObject{}).
+		Watches(&kaasv1.Proxy{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfProxy)).
+		Watches(&kaasv1.ClusterUpdatePlan{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: o.(*kaasv1.ClusterUpdatePlan).Spec.Cluster}}}
 		})).
-		Watches(&kaas.BareMetalHostCredential{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfCredential)).
-		Watches(&kaas.BareMetalHostInventory{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfCredential), builder.WithPredicates(accountChanged)).
-		Watches(&ipam.IpamHost{}, handler.EnqueueRequestsFromMapFunc(r.clusterOfMachine), builder.WithPredicates(networkChanged)).
+		Watches(&kaasv1.BareMetalHostCredential{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfCredential)).
+		Watches(&kaasv1.BareMetalHostInventory{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfCredential), builder.WithPredicates(accountChanged)).
+		Watches(&ipamv1.IpamHost{}, handler.EnqueueRequestsFromMapFunc(r.clusterOfMachine), builder.WithPredicates(networkChanged)).
 		Watches(&iamv1.Scope{}, handler.EnqueueRequestsFromMapFunc(r.clustersOf)).
-		Watches(&kaas.ClusterRelease{}, all).
-		Watches(&kaas.KaaSRelease{}, all).
+		Watches(&kaasv1.ClusterRelease{}, all).
+		Watches(&kaasv1.KaaSRelease{}, all).
 		WithOptions(r.RetryOptions(&r.retries)).
 		Complete(r)
 }
@@ -131,7 +131,7 @@ func (r *Reconciler) clustersOf(ctx context.Context, o client.Object) (out []rec
 }
 
 func (r *Reconciler) allClusters(ctx context.Context, _ client.Object) []reconcile.Request {
-	return watch.Requests[*cluster.Cluster](ctx, r.Client, &cluster.ClusterList{}, nil)
+	return watch.Requests[*clusterv1.Cluster](ctx, r.Client, &clusterv1.ClusterList{}, nil)
 }
 
 // Reconcile implements reconcile.Reconciler for a Cluster.
@@ -140,21 +140,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after time.Duration, err error) {
-	c := new(cluster.Cluster)
+	c := new(clusterv1.Cluster)
 	if err := r.Client.Get(ctx, key, c); err != nil {
 		if apierrors.IsNotFound(err) && r.Balancer != nil {
 			r.Balancer.Remove(key.String())
 		}
 		return 0, queue.Deleted(err)
 	}
-	if c.Labels[cluster.ProviderLabel] != cluster.ProviderBareMetal && !controllerutil.ContainsFinalizer(c, Finalizer) {
+	if c.Labels[clusterv1.ProviderLabel] != clusterv1.ProviderBareMetal && !controllerutil.ContainsFinalizer(c, Finalizer) {
 		return 0, nil // another provider's object, or nobody's
 	}
-	var machines cluster.MachineList
-	if err := r.Client.List(ctx, &machines, client.InNamespace(key.Namespace), client.MatchingLabels{cluster.ClusterNameLabel: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
+	var machines clusterv1.MachineList
+	if err := r.Client.List(ctx, &machines, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return 0, fmt.Errorf("clusters: Machines: %w", err)
 	}
-	l := new(lcm.LCMCluster)
+	l := new(lcmv1.LCMCluster)
 	if err := r.Client.Get(ctx, key, l); apierrors.IsNotFound(err) {
 		l = nil
 	} else if err != nil {
@@ -168,7 +168,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 			return 0, fmt.Errorf("clusters: finalizer: %w", err)
 		}
 	}
-	status := baremetal.ClusterProviderStatus{}
+	status := baremetalv1.ClusterProviderStatus{}
 	if c.Status.ProviderStatus != nil {
 		status = *c.Status.ProviderStatus.DeepCopy()
 	}
@@ -186,14 +186,14 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 	if err != nil && !errors.As(err, &mistake) {
 		return 0, fmt.Errorf("clusters: %w", err)
 	}
-	condition := baremetal.Condition{Type: ConditionRelease, Ready: err == nil}
+	condition := baremetalv1.Condition{Type: ConditionRelease, Ready: err == nil}
 	if err != nil {
 		condition.Message = err.Error()
 	}
 	if err := iam.Ensure(ctx, r.Client, key); err != nil {
 		return 0, fmt.Errorf("clusters: %w", err)
 	}
-	conditions := []baremetal.Condition{condition, {Type: ConditionIAM, Ready: true}}
+	conditions := []baremetalv1.Condition{condition, {Type: ConditionIAM, Ready: true}}
 	if b != nil {
 		conditions = append(conditions, helmCondition(b))
 	}
@@ -212,13 +212,13 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 
 // parts are the references of an LCMCluster beside its release.
 type parts struct {
-	endpoint *lcm.Endpoint // endpoint of the load balancer
+	endpoint *lcmv1.Endpoint // endpoint of the load balancer
 	proxy    proxySecret
 }
 
 // deploy writes the release's content to the LCMCluster and the HelmBundle, and notes the
 // release in the status. It returns the HelmBundle.
-func (r *Reconciler) deploy(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, p parts, status *baremetal.ClusterProviderStatus) (*lcm.HelmBundle, error) {
+func (r *Reconciler) deploy(ctx context.Context, c *clusterv1.Cluster, l *lcmv1.LCMCluster, p parts, status *baremetalv1.ClusterProviderStatus) (*lcmv1.HelmBundle, error) {
 	w, err := release.Of(ctx, r.Client, c)
 	if err != nil {
 		return nil, err
@@ -230,7 +230,7 @@ func (r *Reconciler) deploy(ctx context.Context, c *cluster.Cluster, l *lcm.LCMC
 	refs := &status.ReleaseRefs
 	was := refs.Current
 	// The LCMCluster's release counts, since the status may be lost.
-	var from *kaas.ClusterRelease
+	var from *kaasv1.ClusterRelease
 	if l != nil && l.Spec.Release != "" {
 		if from, err = release.Get(ctx, r.Client, l.Spec.Release); err != nil {
 			return nil, err
@@ -254,20 +254,20 @@ func (r *Reconciler) deploy(ctx context.Context, c *cluster.Cluster, l *lcm.LCMC
 	return r.bundle(ctx, c, w, to)
 }
 
-func refOf(r *kaas.ClusterRelease) *baremetal.ReleaseRef {
-	return &baremetal.ReleaseRef{Name: r.Name, Version: r.Spec.Version}
+func refOf(r *kaasv1.ClusterRelease) *baremetalv1.ReleaseRef {
+	return &baremetalv1.ReleaseRef{Name: r.Name, Version: r.Spec.Version}
 }
 
 // write creates or changes the LCMCluster. Host OS items stay after those of the release.
-func (r *Reconciler) write(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, p parts, to *kaas.ClusterRelease) error {
-	want := &lcm.LCMCluster{}
+func (r *Reconciler) write(ctx context.Context, c *clusterv1.Cluster, l *lcmv1.LCMCluster, p parts, to *kaasv1.ClusterRelease) error {
+	want := &lcmv1.LCMCluster{}
 	want.Namespace, want.Name = c.Namespace, c.Name
 	if l != nil {
 		want = l.DeepCopy()
 	}
 	spec := &want.Spec
 	is := spec.MachinesTypes
-	spec.MachinesTypes = map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineControl: {}, lcm.MachineWorker: {}}
+	spec.MachinesTypes = map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineControl: {}, lcmv1.MachineWorker: {}}
 	for of, items := range to.Spec.MachineTypes {
 		spec.MachinesTypes[of] = slices.Clone(items)
 	}
@@ -290,7 +290,7 @@ func (r *Reconciler) write(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCl
 	spec.MaxWorkerPrepareCount, spec.MaxWorkerUpgradeCount = value.MaxWorkerPrepareCount, max(value.MaxWorkerUpgradeCount, 1)
 	spec.Maintenance, spec.DedicatedControlPlane = value.Maintenance, value.DedicatedControlPlane
 	if l == nil {
-		want.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c, cluster.GroupVersion.WithKind("Cluster"))}
+		want.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c, clusterv1.GroupVersion.WithKind("Cluster"))}
 		return r.Client.Create(ctx, want)
 	}
 	if equality.Semantic.DeepEqual(l.Spec, want.Spec) {
@@ -300,32 +300,32 @@ func (r *Reconciler) write(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCl
 }
 
 // record writes the status, if it has changed.
-func (r *Reconciler) record(ctx context.Context, c *cluster.Cluster, status baremetal.ClusterProviderStatus, machines []cluster.Machine, of ...baremetal.Condition) error {
+func (r *Reconciler) record(ctx context.Context, c *clusterv1.Cluster, status baremetalv1.ClusterProviderStatus, machines []clusterv1.Machine, of ...baremetalv1.Condition) error {
 	before := c.DeepCopy()
 	status.TypeMeta = metav1.TypeMeta{APIVersion: "baremetal.k8s.io/v1alpha1", Kind: "BaremetalClusterProviderStatus"}
 	status.Maintenance = c.Spec.ProviderSpec.Value.Maintenance
-	status.Nodes = baremetal.Nodes{Requested: len(machines)}
+	status.Nodes = baremetalv1.Nodes{Requested: len(machines)}
 	status.NotReadyObjects = nil
 	for i := range machines {
 		if p := machines[i].Status.ProviderStatus; p != nil && p.Ready {
 			status.Nodes.Ready++
 			continue
 		}
-		status.NotReadyObjects = append(status.NotReadyObjects, baremetal.ObjectReference{Namespace: machines[i].Namespace, Name: machines[i].Name})
+		status.NotReadyObjects = append(status.NotReadyObjects, baremetalv1.ObjectReference{Namespace: machines[i].Namespace, Name: machines[i].Name})
 	}
-	slices.SortFunc(status.NotReadyObjects, func(a, b baremetal.ObjectReference) int { return cmp.Compare(a.Name, b.Name) })
-	ready := baremetal.Condition{Type: ConditionMachines, Ready: len(machines) > 0 && status.Nodes.Ready == len(machines)}
+	slices.SortFunc(status.NotReadyObjects, func(a, b baremetalv1.ObjectReference) int { return cmp.Compare(a.Name, b.Name) })
+	ready := baremetalv1.Condition{Type: ConditionMachines, Ready: len(machines) > 0 && status.Nodes.Ready == len(machines)}
 	if !ready.Ready {
 		ready.Message = fmt.Sprintf("%d of %d Machines are ready", status.Nodes.Ready, len(machines))
 	}
 	conditions := append(of, ready)
 	for _, other := range status.Conditions {
-		if !optional[other.Type] && !slices.ContainsFunc(conditions, func(c baremetal.Condition) bool { return c.Type == other.Type }) {
+		if !optional[other.Type] && !slices.ContainsFunc(conditions, func(c baremetalv1.Condition) bool { return c.Type == other.Type }) {
 			conditions = append(conditions, other)
 		}
 	}
 	status.Conditions = conditions
-	status.Ready = c.DeletionTimestamp.IsZero() && !slices.ContainsFunc(conditions, func(c baremetal.Condition) bool { return !c.Ready })
+	status.Ready = c.DeletionTimestamp.IsZero() && !slices.ContainsFunc(conditions, func(c baremetalv1.Condition) bool { return !c.Ready })
 	c.Status.ProviderStatus = &status
 	if equality.Semantic.DeepEqual(before.Status, c.Status) {
 		return nil
@@ -338,7 +338,7 @@ func (r *Reconciler) record(ctx context.Context, c *cluster.Cluster, status bare
 
 // remove ends the load balancer, deletes the Machines, then, when they are gone, the HelmBundle, the LCMCluster, the
 // scopes and the Cluster.
-func (r *Reconciler) remove(ctx context.Context, c *cluster.Cluster, l *lcm.LCMCluster, machines []cluster.Machine) error {
+func (r *Reconciler) remove(ctx context.Context, c *clusterv1.Cluster, l *lcmv1.LCMCluster, machines []clusterv1.Machine) error {
 	if r.Balancer != nil {
 		r.Balancer.Remove(client.ObjectKeyFromObject(c).String())
 	}
@@ -350,11 +350,11 @@ func (r *Reconciler) remove(ctx context.Context, c *cluster.Cluster, l *lcm.LCMC
 		}
 	}
 	if len(machines) > 0 {
-		status := baremetal.ClusterProviderStatus{}
+		status := baremetalv1.ClusterProviderStatus{}
 		if c.Status.ProviderStatus != nil {
 			status = *c.Status.ProviderStatus.DeepCopy()
 		}
-		return r.record(ctx, c, status, machines, baremetal.Condition{Type: ConditionRelease, Message: "the Cluster is being deleted"})
+		return r.record(ctx, c, status, machines, baremetalv1.Condition{Type: ConditionRelease, Message: "the Cluster is being deleted"})
 	}
 	b, err := r.readBundle(ctx, c)
 	if err != nil {
@@ -376,11 +376,11 @@ func (r *Reconciler) remove(ctx context.Context, c *cluster.Cluster, l *lcm.LCMC
 			return fmt.Errorf("clusters: LCMCluster: %w", err)
 		}
 	}
-	var others cluster.ClusterList
+	var others clusterv1.ClusterList
 	if err := r.Client.List(ctx, &others, client.InNamespace(c.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("clusters: %w", err)
 	}
-	last := !slices.ContainsFunc(others.Items, func(o cluster.Cluster) bool { return o.Name != c.Name })
+	last := !slices.ContainsFunc(others.Items, func(o clusterv1.Cluster) bool { return o.Name != c.Name })
 	if err := iam.Remove(ctx, r.Client, client.ObjectKeyFromObject(c), last); err != nil {
 		return fmt.Errorf("clusters: %w", err)
 	}

@@ -18,12 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	iam "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
-	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	iamv1 "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
@@ -42,14 +42,14 @@ type lab struct {
 func start(t testing.TB, objects ...client.Object) *lab {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(kaas.AddToScheme(scheme), lcm.AddToScheme(scheme), cluster.AddToScheme(scheme), iam.AddToScheme(scheme), ipam.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(kaasv1.AddToScheme(scheme), lcmv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), iamv1.AddToScheme(scheme), ipamv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range objects {
 		o.SetUID(types.UID(o.GetNamespace() + o.GetName()))
 	}
 	l := &lab{t: t}
-	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&cluster.Cluster{}, &lcm.HelmBundle{}, &lcm.LCMCluster{}, &cluster.Machine{}).Build()
+	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&clusterv1.Cluster{}, &lcmv1.HelmBundle{}, &lcmv1.LCMCluster{}, &clusterv1.Machine{}).Build()
 	counted := interceptor.NewClient(l.Client.(client.WithWatch), interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			l.writes++
@@ -82,14 +82,14 @@ func (l *lab) must(err error) {
 }
 
 // pass reconciles the Cluster twice, and fails when the second time writes.
-func (l *lab) pass() *cluster.Cluster {
+func (l *lab) pass() *clusterv1.Cluster {
 	l.t.Helper()
 	for range 2 {
 		l.writes = 0
 		_, err := l.r.Reconcile(l.t.Context(), ctrl.Request{NamespacedName: key})
 		l.must(err)
 	}
-	c := new(cluster.Cluster)
+	c := new(clusterv1.Cluster)
 	if err := l.Get(l.t.Context(), key, c); apierrors.IsNotFound(err) {
 		return nil
 	} else if l.must(err); l.writes > 0 && c.DeletionTimestamp.IsZero() {
@@ -98,59 +98,59 @@ func (l *lab) pass() *cluster.Cluster {
 	return c
 }
 
-func (l *lab) lcm() *lcm.LCMCluster {
+func (l *lab) lcm() *lcmv1.LCMCluster {
 	l.t.Helper()
-	out := new(lcm.LCMCluster)
+	out := new(lcmv1.LCMCluster)
 	l.must(l.Get(l.t.Context(), key, out))
 	return out
 }
 
 // ask changes the release of the Cluster.
-func (l *lab) ask(release string, k *baremetal.KaaS) *cluster.Cluster {
+func (l *lab) ask(release string, k *baremetalv1.KaaS) *clusterv1.Cluster {
 	l.t.Helper()
-	c := new(cluster.Cluster)
+	c := new(clusterv1.Cluster)
 	l.must(l.Get(l.t.Context(), key, c))
 	c.Spec.ProviderSpec.Value.Release, c.Spec.ProviderSpec.Value.KaaS = release, k
 	l.must(l.Update(l.t.Context(), c))
 	return l.pass()
 }
 
-func script(version string) lcm.LCMStateItem {
-	return lcm.LCMStateItem{Runner: lcm.RunnerBash, Name: "swap", Version: version, Phase: lcm.PhaseDeploy}
+func script(version string) lcmv1.LCMStateItem {
+	return lcmv1.LCMStateItem{Runner: lcmv1.RunnerBash, Name: "swap", Version: version, Phase: lcmv1.PhaseDeploy}
 }
 
-func clusterRelease(name, version string) *kaas.ClusterRelease {
-	return &kaas.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kaas.ClusterReleaseSpec{
-		Version: version, LCMType: lcm.LCMTypeK0s, Agent: &lcm.AgentConfig{Version: "agent-" + version},
-		MachineTypes: map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineWorker: {script(version)}},
+func clusterRelease(name, version string) *kaasv1.ClusterRelease {
+	return &kaasv1.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kaasv1.ClusterReleaseSpec{
+		Version: version, LCMType: lcmv1.LCMTypeK0s, Agent: &lcmv1.AgentConfig{Version: "agent-" + version},
+		MachineTypes: map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineWorker: {script(version)}},
 	}}
 }
 
-func kaasRelease(name, version, of string) *kaas.KaaSRelease {
-	to := func(name, version string, upgrades ...string) kaas.SupportedClusterRelease {
-		out := kaas.SupportedClusterRelease{Name: name, Version: version}
+func kaasRelease(name, version, of string) *kaasv1.KaaSRelease {
+	to := func(name, version string, upgrades ...string) kaasv1.SupportedClusterRelease {
+		out := kaasv1.SupportedClusterRelease{Name: name, Version: version}
 		for _, v := range upgrades {
-			out.AvailableUpgrades = append(out.AvailableUpgrades, kaas.AvailableUpgrade{Version: v})
+			out.AvailableUpgrades = append(out.AvailableUpgrades, kaasv1.AvailableUpgrade{Version: v})
 		}
 		return out
 	}
-	return &kaas.KaaSRelease{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kaas.KaaSReleaseSpec{
+	return &kaasv1.KaaSRelease{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kaasv1.KaaSReleaseSpec{
 		Version: version, ClusterRelease: of,
-		SupportedClusterReleases: []kaas.SupportedClusterRelease{to("mosk-1", "1.0.0", "1.1.0"), to("mosk-2", "1.1.0", "1.10.0"), to("mosk-3", "1.10.0")},
+		SupportedClusterReleases: []kaasv1.SupportedClusterRelease{to("mosk-1", "1.0.0", "1.1.0"), to("mosk-2", "1.1.0", "1.10.0"), to("mosk-3", "1.10.0")},
 	}}
 }
 
 // objects are a Cluster of the release mosk-1, and releases.
 func objects(more ...client.Object) []client.Object {
-	c := &cluster.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Labels: map[string]string{cluster.ProviderLabel: "baremetal"}}}
-	c.Spec.ProviderSpec.Value = baremetal.ClusterProviderSpec{Release: "mosk-1", MaxWorkerUpgradeCount: 3}
+	c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Labels: map[string]string{clusterv1.ProviderLabel: "baremetal"}}}
+	c.Spec.ProviderSpec.Value = baremetalv1.ClusterProviderSpec{Release: "mosk-1", MaxWorkerUpgradeCount: 3}
 	return append([]client.Object{
 		c, clusterRelease("mosk-1", "1.0.0"), clusterRelease("mosk-2", "1.1.0"), clusterRelease("mosk-3", "1.10.0"), clusterRelease("other", "9.0.0"),
 		kaasRelease("kaas-2", "2.9.0", "mosk-2"), kaasRelease("kaas-3", "2.10.0", "mosk-3"),
 	}, more...)
 }
 
-func condition(t *testing.T, c *cluster.Cluster, of string) baremetal.Condition {
+func condition(t *testing.T, c *clusterv1.Cluster, of string) baremetalv1.Condition {
 	t.Helper()
 	for _, is := range c.Status.ProviderStatus.Conditions {
 		if is.Type == of {
@@ -158,21 +158,21 @@ func condition(t *testing.T, c *cluster.Cluster, of string) baremetal.Condition 
 		}
 	}
 	t.Fatalf("no condition %s: %+v", of, c.Status.ProviderStatus.Conditions)
-	return baremetal.Condition{}
+	return baremetalv1.Condition{}
 }
 
 func TestLCMClusterIsMadeFromTheRelease(t *testing.T) {
 	l := start(t, objects()...)
 	c := l.pass()
-	want := lcm.LCMClusterSpec{
-		MachinesTypes: map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineControl: {}, lcm.MachineWorker: {script("1.0.0")}},
-		LCMType:       lcm.LCMTypeK0s, Release: "mosk-1", AgentVersion: "agent-1.0.0", MaxWorkerUpgradeCount: 3,
-		ManagementClusterEndpoint: lcm.Endpoint{Host: "192.0.2.1", Port: 6443}, HelmControllerServiceAccountName: "c1-helm-controller",
+	want := lcmv1.LCMClusterSpec{
+		MachinesTypes: map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineControl: {}, lcmv1.MachineWorker: {script("1.0.0")}},
+		LCMType:       lcmv1.LCMTypeK0s, Release: "mosk-1", AgentVersion: "agent-1.0.0", MaxWorkerUpgradeCount: 3,
+		ManagementClusterEndpoint: lcmv1.Endpoint{Host: "192.0.2.1", Port: 6443}, HelmControllerServiceAccountName: "c1-helm-controller",
 	}
 	if diff := cmp.Diff(want, l.lcm().Spec); diff != "" {
 		t.Errorf("LCMCluster (-want +got):\n%s", diff)
 	}
-	refs := baremetal.ReleaseRefs{Current: &baremetal.ReleaseRef{Name: "mosk-1", Version: "1.0.0"}, Available: []baremetal.ReleaseRef{{Name: "mosk-2", Version: "1.1.0"}}}
+	refs := baremetalv1.ReleaseRefs{Current: &baremetalv1.ReleaseRef{Name: "mosk-1", Version: "1.0.0"}, Available: []baremetalv1.ReleaseRef{{Name: "mosk-2", Version: "1.1.0"}}}
 	if diff := cmp.Diff(refs, c.Status.ProviderStatus.ReleaseRefs); diff != "" || !condition(t, c, ConditionRelease).Ready {
 		t.Errorf("releases (-want +got):\n%s", diff)
 	}
@@ -182,7 +182,7 @@ func TestLCMClusterIsMadeFromTheRelease(t *testing.T) {
 func TestUpgradeAlongTheSupportedPath(t *testing.T) {
 	l := start(t, objects()...)
 	l.pass()
-	its := item.HostOS("test", "sample", "1.0.0", lcm.PhaseReconfigure)
+	its := item.HostOS("test", "sample", "1.0.0", lcmv1.PhaseReconfigure)
 	x := l.lcm()
 	for of := range x.Spec.MachinesTypes {
 		x.Spec.MachinesTypes[of] = append(x.Spec.MachinesTypes[of], its[:]...)
@@ -205,7 +205,7 @@ func TestUpgradeAlongTheSupportedPath(t *testing.T) {
 		}
 	}
 	c := l.pass()
-	want := map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineControl: {its[0], its[1]}, lcm.MachineWorker: {script("1.10.0"), its[0], its[1]}}
+	want := map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineControl: {its[0], its[1]}, lcmv1.MachineWorker: {script("1.10.0"), its[0], its[1]}}
 	if diff := cmp.Diff(want, l.lcm().Spec.MachinesTypes); diff != "" || c.Status.ProviderStatus.ReleaseRefs.Previous.Name != "mosk-2" {
 		t.Errorf("previous %+v, machinesTypes (-want +got):\n%s", c.Status.ProviderStatus.ReleaseRefs.Previous, diff)
 	}
@@ -215,7 +215,7 @@ func TestUpgradeAlongTheSupportedPath(t *testing.T) {
 func TestUpgradeWhoseStatusWasNotWritten(t *testing.T) {
 	l := start(t, objects()...)
 	l.pass()
-	c := new(cluster.Cluster)
+	c := new(clusterv1.Cluster)
 	l.must(l.Get(t.Context(), key, c))
 	c.Spec.ProviderSpec.Value.Release = "mosk-2"
 	l.must(l.Update(t.Context(), c))
@@ -231,8 +231,8 @@ func TestUpgradeWhoseStatusWasNotWritten(t *testing.T) {
 // The release of a management cluster is that of its KaaSRelease, which decides on all
 // other clusters, and which never goes back.
 func TestManagementCluster(t *testing.T) {
-	mgmt := &cluster.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "mgmt", Name: "mgmt"}}
-	mgmt.Spec.ProviderSpec.Value.KaaS = &baremetal.KaaS{Release: "kaas-1"}
+	mgmt := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "mgmt", Name: "mgmt"}}
+	mgmt.Spec.ProviderSpec.Value.KaaS = &baremetalv1.KaaS{Release: "kaas-1"}
 	old := kaasRelease("kaas-1", "2.8.0", "mosk-1")
 	old.Spec.SupportedClusterReleases = old.Spec.SupportedClusterReleases[1:]
 	l := start(t, objects(mgmt, old)...)
@@ -246,11 +246,11 @@ func TestManagementCluster(t *testing.T) {
 		{"", "kaas-1", "mosk-2", `spec.providerSpec.value.kaas.release: ClusterRelease "mosk-1" has version 1.0.0, and the cluster 1.1.0: a release never goes back`},
 		{"", "kaas-3", "mosk-3", ""},
 	} {
-		c := l.ask(tt.release, &baremetal.KaaS{Release: tt.kaas})
+		c := l.ask(tt.release, &baremetalv1.KaaS{Release: tt.kaas})
 		if got := condition(t, c, ConditionRelease); got.Message != tt.message {
 			t.Errorf("%s: condition %+v, want %q", tt.kaas, got, tt.message)
 		}
-		var x lcm.LCMCluster
+		var x lcmv1.LCMCluster
 		if err := client.IgnoreNotFound(l.Get(t.Context(), key, &x)); err != nil || x.Spec.Release != tt.deployed {
 			t.Errorf("%s: release %q, %v, want %q", tt.kaas, x.Spec.Release, err, tt.deployed)
 		}
@@ -258,20 +258,20 @@ func TestManagementCluster(t *testing.T) {
 }
 
 func TestNodesAreCountedAndDeletedFirst(t *testing.T) {
-	m := func(name string, ready bool) *cluster.Machine {
-		out := &cluster.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: name, Labels: map[string]string{cluster.ClusterNameLabel: key.Name}, Finalizers: []string{"a/b"}}}
-		out.Status.ProviderStatus = &baremetal.MachineProviderStatus{Ready: ready}
+	m := func(name string, ready bool) *clusterv1.Machine {
+		out := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: key.Name}, Finalizers: []string{"a/b"}}}
+		out.Status.ProviderStatus = &baremetalv1.MachineProviderStatus{Ready: ready}
 		return out
 	}
 	other := m("other", true)
-	other.Labels = map[string]string{cluster.ClusterNameLabel: "c2"}
+	other.Labels = map[string]string{clusterv1.ClusterNameLabel: "c2"}
 	l := start(t, objects(m("a", true), m("b", false), other)...)
 	c := l.pass()
-	if p := c.Status.ProviderStatus; p.Nodes != (baremetal.Nodes{Requested: 2, Ready: 1}) || p.Ready || condition(t, c, ConditionMachines).Message != "1 of 2 Machines are ready" || p.NotReadyObjects[0].Name != "b" {
+	if p := c.Status.ProviderStatus; p.Nodes != (baremetalv1.Nodes{Requested: 2, Ready: 1}) || p.Ready || condition(t, c, ConditionMachines).Message != "1 of 2 Machines are ready" || p.NotReadyObjects[0].Name != "b" {
 		t.Errorf("status %+v", p)
 	}
 	b := m("b", true)
-	var is cluster.Machine
+	var is clusterv1.Machine
 	l.must(l.Get(t.Context(), client.ObjectKeyFromObject(b), &is))
 	is.Status = b.Status
 	l.must(l.Status().Update(t.Context(), &is))
@@ -282,7 +282,7 @@ func TestNodesAreCountedAndDeletedFirst(t *testing.T) {
 	if c = l.pass(); c == nil || c.Status.ProviderStatus.Ready || l.lcm().Spec.Release != "mosk-1" {
 		t.Fatalf("the Cluster goes before its Machines: %+v", c)
 	}
-	var list cluster.MachineList
+	var list clusterv1.MachineList
 	l.must(l.List(t.Context(), &list))
 	for i := range list.Items {
 		if deleted := !list.Items[i].DeletionTimestamp.IsZero(); deleted != (list.Items[i].Name != "other") {
@@ -292,13 +292,13 @@ func TestNodesAreCountedAndDeletedFirst(t *testing.T) {
 			l.must(l.Update(t.Context(), &list.Items[i]))
 		}
 	}
-	if c = l.pass(); c != nil || !apierrors.IsNotFound(l.Get(t.Context(), key, new(lcm.LCMCluster))) {
+	if c = l.pass(); c != nil || !apierrors.IsNotFound(l.Get(t.Context(), key, new(lcmv1.LCMCluster))) {
 		t.Error("the Cluster or its LCMCluster exists")
 	}
 }
 
 func TestLCMClusterOfAUserStays(t *testing.T) {
-	l := start(t, objects(&lcm.LCMCluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})...)
+	l := start(t, objects(&lcmv1.LCMCluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})...)
 	if got := condition(t, l.pass(), ConditionRelease); got.Message != `LCMCluster "c1" exists, and is not the Cluster's: remove it` || l.lcm().Spec.Release != "" {
 		t.Errorf("condition %+v, LCMCluster %+v", got, l.lcm().Spec)
 	}
@@ -314,9 +314,9 @@ func TestNewWithoutAServerReturnsAnError(t *testing.T) {
 // A Cluster of another provider stays as it is.
 func TestClusterOfAnotherProviderStays(t *testing.T) {
 	all := objects()
-	all[0].SetLabels(map[string]string{cluster.ProviderLabel: "openstack"})
+	all[0].SetLabels(map[string]string{clusterv1.ProviderLabel: "openstack"})
 	l := start(t, all...)
-	if c := l.pass(); c.Status.ProviderStatus != nil || len(c.Finalizers) > 0 || !apierrors.IsNotFound(l.Get(t.Context(), key, new(lcm.LCMCluster))) {
+	if c := l.pass(); c.Status.ProviderStatus != nil || len(c.Finalizers) > 0 || !apierrors.IsNotFound(l.Get(t.Context(), key, new(lcmv1.LCMCluster))) {
 		t.Errorf("the Cluster is %+v", c)
 	}
 }

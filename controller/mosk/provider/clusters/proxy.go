@@ -14,15 +14,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
 // clustersOfProxy enqueues the Clusters that name a Proxy.
 func (r *Reconciler) clustersOfProxy(ctx context.Context, o client.Object) (out []reconcile.Request) {
-	var list cluster.ClusterList
+	var list clusterv1.ClusterList
 	if err := r.Client.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		return nil // the resync finds them
 	}
@@ -41,7 +41,7 @@ type proxySecret struct{ name, hash string }
 
 // proxy writes the Secret with the values of the Proxy that a Cluster names, and returns it
 // with the condition. Without a Proxy it removes the Secret.
-func (r *Reconciler) proxy(ctx context.Context, c *cluster.Cluster) (proxySecret, []baremetal.Condition, error) {
+func (r *Reconciler) proxy(ctx context.Context, c *clusterv1.Cluster) (proxySecret, []baremetalv1.Condition, error) {
 	is := new(corev1.Secret)
 	key := client.ObjectKey{Namespace: c.Namespace, Name: item.ProxySecret(c.Name)}
 	name := c.Spec.ProviderSpec.Value.Proxy
@@ -59,10 +59,10 @@ func (r *Reconciler) proxy(ctx context.Context, c *cluster.Cluster) (proxySecret
 		}
 		return proxySecret{}, nil, nil
 	}
-	wait := func(format string, args ...any) []baremetal.Condition {
-		return []baremetal.Condition{{Type: ConditionProxy, Message: fmt.Sprintf(format, args...)}}
+	wait := func(format string, args ...any) []baremetalv1.Condition {
+		return []baremetalv1.Condition{{Type: ConditionProxy, Message: fmt.Sprintf(format, args...)}}
 	}
-	var p kaas.Proxy
+	var p kaasv1.Proxy
 	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &p); apierrors.IsNotFound(err) {
 		return proxySecret{}, wait("spec.providerSpec.value.proxy: there is no Proxy %q in the namespace", name), nil
 	} else if err != nil {
@@ -84,7 +84,7 @@ func (r *Reconciler) proxy(ctx context.Context, c *cluster.Cluster) (proxySecret
 	switch {
 	case !created:
 		want.Namespace, want.Name = key.Namespace, key.Name
-		want.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c, cluster.GroupVersion.WithKind("Cluster"))}
+		want.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c, clusterv1.GroupVersion.WithKind("Cluster"))}
 		err = r.Client.Create(ctx, want)
 	case !equality.Semantic.DeepEqual(is.Data, want.Data):
 		err = r.patch(ctx, is, want)
@@ -93,16 +93,16 @@ func (r *Reconciler) proxy(ctx context.Context, c *cluster.Cluster) (proxySecret
 		return proxySecret{}, nil, fmt.Errorf("Secret %s: %w", key.Name, err)
 	}
 	sum := sha256.Sum256([]byte(string(want.UID) + "/" + want.ResourceVersion))
-	return proxySecret{want.Name, hex.EncodeToString(sum[:])}, []baremetal.Condition{{Type: ConditionProxy, Ready: true}}, nil
+	return proxySecret{want.Name, hex.EncodeToString(sum[:])}, []baremetalv1.Condition{{Type: ConditionProxy, Ready: true}}, nil
 }
 
 // proxyBlocked reports whether the condition may wait for a user's Secret.
-func proxyBlocked(conditions []baremetal.Condition) bool {
-	return slices.ContainsFunc(conditions, func(c baremetal.Condition) bool { return c.Type == ConditionProxy && !c.Ready })
+func proxyBlocked(conditions []baremetalv1.Condition) bool {
+	return slices.ContainsFunc(conditions, func(c baremetalv1.Condition) bool { return c.Type == ConditionProxy && !c.Ready })
 }
 
 // hasProxy reports whether a Cluster's status has a condition of a proxy.
-func hasProxy(c *cluster.Cluster) bool {
+func hasProxy(c *clusterv1.Cluster) bool {
 	if p := c.Status.ProviderStatus; p != nil {
 		for _, x := range p.Conditions {
 			if x.Type == ConditionProxy {
@@ -114,7 +114,7 @@ func hasProxy(c *cluster.Cluster) bool {
 }
 
 // removeProxy deletes the Secret of a Cluster.
-func (r *Reconciler) removeProxy(ctx context.Context, c *cluster.Cluster) error {
+func (r *Reconciler) removeProxy(ctx context.Context, c *clusterv1.Cluster) error {
 	is := new(corev1.Secret)
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: item.ProxySecret(c.Name)}, is)
 	if err == nil && metav1.IsControlledBy(is, c) {

@@ -12,20 +12,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
 // A Cluster's Proxy is in a Secret, which the LCMCluster names. The password is nowhere else.
 func TestProxyOfACluster(t *testing.T) {
 	all := objects()
-	all[0].(*cluster.Cluster).Spec.ProviderSpec.Value.Proxy = "p"
+	all[0].(*clusterv1.Cluster).Spec.ProviderSpec.Value.Proxy = "p"
 	l := start(t, all...)
 	if got := condition(t, l.pass(), ConditionProxy); got.Ready || got.Message != `spec.providerSpec.value.proxy: there is no Proxy "p" in the namespace` || l.lcm().Spec.ProxySecretName != "" {
 		t.Errorf("condition %+v", got)
 	}
-	p := &kaas.Proxy{ObjectMeta: meta("p"), Spec: kaas.ProxySpec{HTTPProxy: "http://u:secretword@192.0.2.1:3128", NoProxy: "10.0.0.0/8"}}
+	p := &kaasv1.Proxy{ObjectMeta: meta("p"), Spec: kaasv1.ProxySpec{HTTPProxy: "http://u:secretword@192.0.2.1:3128", NoProxy: "10.0.0.0/8"}}
 	l.must(l.Create(t.Context(), p))
 	c := l.pass()
 	secret := func() map[string]string {
@@ -47,7 +47,7 @@ func TestProxyOfACluster(t *testing.T) {
 	if first.ProxySecretName != "c1-proxy" || len(first.ProxyHash) != 64 {
 		t.Errorf("LCMCluster %+v", first)
 	}
-	update(l, p, func(p *kaas.Proxy) { p.Spec.HTTPProxy, p.Spec.HTTPSProxy = "", "https://u:secretword@192.0.2.2" })
+	update(l, p, func(p *kaasv1.Proxy) { p.Spec.HTTPProxy, p.Spec.HTTPSProxy = "", "https://u:secretword@192.0.2.2" })
 	c = l.pass()
 	if s := secret(); len(s) != 2 || s["HTTPS_PROXY"] != "https://u:secretword@192.0.2.2" || l.lcm().Spec.ProxyHash == first.ProxyHash {
 		t.Errorf("the Secret has %v, the LCMCluster %+v", s, l.lcm().Spec)
@@ -57,7 +57,7 @@ func TestProxyOfACluster(t *testing.T) {
 	if strings.Contains(string(text), "secretword") {
 		t.Errorf("the password is in\n%s", text)
 	}
-	update(l, c, func(c *cluster.Cluster) { c.Spec.ProviderSpec.Value.Proxy = "" })
+	update(l, c, func(c *clusterv1.Cluster) { c.Spec.ProviderSpec.Value.Proxy = "" })
 	c = l.pass()
 	if err := l.Get(t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: "c1-proxy"}, new(corev1.Secret)); !apierrors.IsNotFound(err) || l.lcm().Spec.ProxySecretName+l.lcm().Spec.ProxyHash != "" || hasCondition(c, ConditionProxy) {
 		t.Errorf("without a Proxy: %v, %+v", err, l.lcm().Spec)
@@ -66,14 +66,14 @@ func TestProxyOfACluster(t *testing.T) {
 
 // The Secret of a Cluster goes with it, and that of a user stays.
 func TestSecretOfAProxyIsDeletedWithItsCluster(t *testing.T) {
-	p := &kaas.Proxy{ObjectMeta: meta("p"), Spec: kaas.ProxySpec{HTTPProxy: "http://192.0.2.1:3128"}}
+	p := &kaasv1.Proxy{ObjectMeta: meta("p"), Spec: kaasv1.ProxySpec{HTTPProxy: "http://192.0.2.1:3128"}}
 	key := client.ObjectKey{Namespace: key.Namespace, Name: "c1-proxy"}
 	for _, ofUser := range []bool{false, true} {
 		all := objects(p.DeepCopy())
 		if ofUser {
 			all = append(all, &corev1.Secret{ObjectMeta: meta(key.Name)})
 		}
-		all[0].(*cluster.Cluster).Spec.ProviderSpec.Value.Proxy = "p"
+		all[0].(*clusterv1.Cluster).Spec.ProviderSpec.Value.Proxy = "p"
 		l := start(t, all...)
 		c := l.pass()
 		if got := condition(t, c, ConditionProxy); got.Ready == ofUser || ofUser && got.Message != `Secret "c1-proxy" exists, and is not the Cluster's: remove it` {
@@ -90,8 +90,8 @@ func TestSecretOfAProxyIsDeletedWithItsCluster(t *testing.T) {
 // Secrets of users are not watched: a Cluster that waits for the removal of one looks again.
 func TestSecretOfAUserIsWaitedFor(t *testing.T) {
 	s := &corev1.Secret{ObjectMeta: meta("c1-proxy")}
-	all := objects(&kaas.Proxy{ObjectMeta: meta("p"), Spec: kaas.ProxySpec{HTTPProxy: "http://192.0.2.1:3128"}}, s)
-	all[0].(*cluster.Cluster).Spec.ProviderSpec.Value.Proxy = "p"
+	all := objects(&kaasv1.Proxy{ObjectMeta: meta("p"), Spec: kaasv1.ProxySpec{HTTPProxy: "http://192.0.2.1:3128"}}, s)
+	all[0].(*clusterv1.Cluster).Spec.ProviderSpec.Value.Proxy = "p"
 	l := start(t, all...)
 	again := func(want time.Duration) {
 		t.Helper()

@@ -6,24 +6,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
 )
 
 // asks returns the Cluster with another release in its spec, not stored.
-func (l *lab) asks(name string, k *baremetal.KaaS) *cluster.Cluster {
+func (l *lab) asks(name string, k *baremetalv1.KaaS) *clusterv1.Cluster {
 	l.t.Helper()
-	c := new(cluster.Cluster)
+	c := new(clusterv1.Cluster)
 	l.must(l.Get(l.t.Context(), key, c))
 	c.Spec.ProviderSpec.Value.Release, c.Spec.ProviderSpec.Value.KaaS = name, k
 	return c
 }
 
 // admits checks the answer of the webhook.
-func (l *lab) admits(c *cluster.Cluster, want string) {
+func (l *lab) admits(c *clusterv1.Cluster, want string) {
 	l.t.Helper()
 	got := ""
 	if err := release.Admit(l.t.Context(), l.Client, c); err != nil {
@@ -35,8 +35,8 @@ func (l *lab) admits(c *cluster.Cluster, want string) {
 }
 
 // lcmMachine returns an LCMMachine of a cluster that has reached a release.
-func lcmMachine(name, of, reached string) *lcm.LCMMachine {
-	m := &lcm.LCMMachine{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: name, Labels: map[string]string{cluster.ClusterNameLabel: of}}}
+func lcmMachine(name, of, reached string) *lcmv1.LCMMachine {
+	m := &lcmv1.LCMMachine{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: of}}}
 	m.Status.Release = reached
 	return m
 }
@@ -66,7 +66,7 @@ func TestUpgradeWaitsForAllMachines(t *testing.T) {
 		t.Errorf("condition %+v, release %s", got, l.lcm().Spec.Release)
 	}
 	for _, name := range []string{"a", "b"} {
-		m := new(lcm.LCMMachine)
+		m := new(lcmv1.LCMMachine)
 		l.must(l.Get(t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: name}, m))
 		m.Status.Release = "mosk-2"
 		l.must(l.Update(t.Context(), m))
@@ -79,37 +79,37 @@ func TestUpgradeWaitsForAllMachines(t *testing.T) {
 
 // The management cluster stays with a KaaSRelease that supports all clusters.
 func TestKaaSReleaseThatDropsTheReleaseOfACluster(t *testing.T) {
-	tenant := &cluster.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "c9"}}
-	tenant.Status.ProviderStatus = &baremetal.ClusterProviderStatus{ReleaseRefs: baremetal.ReleaseRefs{Current: &baremetal.ReleaseRef{Name: "mosk-1"}}}
+	tenant := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "c9"}}
+	tenant.Status.ProviderStatus = &baremetalv1.ClusterProviderStatus{ReleaseRefs: baremetalv1.ReleaseRefs{Current: &baremetalv1.ReleaseRef{Name: "mosk-1"}}}
 	dropped := kaasRelease("kaas-4", "2.11.0", "mosk-3")
 	dropped.Spec.SupportedClusterReleases = dropped.Spec.SupportedClusterReleases[1:]
 	l := start(t, objects(tenant, dropped)...)
-	l.ask("", &baremetal.KaaS{Release: "kaas-2"})
-	l.admits(l.asks("", &baremetal.KaaS{Release: "kaas-3"}), "")
+	l.ask("", &baremetalv1.KaaS{Release: "kaas-2"})
+	l.admits(l.asks("", &baremetalv1.KaaS{Release: "kaas-3"}), "")
 	want := `spec.providerSpec.value.kaas.release: KaaSRelease "kaas-4" does not support "mosk-1", the release of Cluster tenant/c9: upgrade that one first`
-	l.admits(l.asks("", &baremetal.KaaS{Release: "kaas-4"}), want)
-	if got := condition(t, l.ask("", &baremetal.KaaS{Release: "kaas-4"}), ConditionRelease); got.Message != want || l.lcm().Spec.Release != "mosk-2" {
+	l.admits(l.asks("", &baremetalv1.KaaS{Release: "kaas-4"}), want)
+	if got := condition(t, l.ask("", &baremetalv1.KaaS{Release: "kaas-4"}), ConditionRelease); got.Message != want || l.lcm().Spec.Release != "mosk-2" {
 		t.Errorf("condition %+v, release %s", got, l.lcm().Spec.Release)
 	}
 }
 
 // statement H44: the charts are those of the former release until their step has begun.
 func TestChartsWaitForTheirStep(t *testing.T) {
-	p := &kaas.ClusterUpdatePlan{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "c1-1.1.0"}}
-	p.Spec = kaas.ClusterUpdatePlanSpec{Cluster: "c1", Source: "mosk-1", Target: "mosk-2", Steps: []kaas.PlanStep{{ID: kaas.StepComponents}}}
+	p := &kaasv1.ClusterUpdatePlan{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "c1-1.1.0"}}
+	p.Spec = kaasv1.ClusterUpdatePlanSpec{Cluster: "c1", Source: "mosk-1", Target: "mosk-2", Steps: []kaasv1.PlanStep{{ID: kaasv1.StepComponents}}}
 	l := start(t, objects(p)...)
 	l.pass()
 	l.ask("mosk-2", nil)
 	of := func() string {
-		b := new(lcm.HelmBundle)
+		b := new(lcmv1.HelmBundle)
 		l.must(l.Get(t.Context(), key, b))
 		return b.Spec.Release
 	}
 	if l.lcm().Spec.Release != "mosk-2" || of() != "mosk-1" {
 		t.Errorf("LCMCluster has %s, HelmBundle %s", l.lcm().Spec.Release, of())
 	}
-	p.Status.Steps = []kaas.PlanStepStatus{{ID: kaas.StepComponents, Status: kaas.PlanInProgress}}
-	is := new(kaas.ClusterUpdatePlan)
+	p.Status.Steps = []kaasv1.PlanStepStatus{{ID: kaasv1.StepComponents, Status: kaasv1.PlanInProgress}}
+	is := new(kaasv1.ClusterUpdatePlan)
 	l.must(l.Get(t.Context(), client.ObjectKeyFromObject(p), is))
 	is.Status = p.Status
 	l.must(l.Update(t.Context(), is))

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/controller/reconcile/watch"
@@ -27,22 +27,22 @@ type clusters struct{ Config }
 
 // concerned passes changes of HostOSConfigurations that concern LCMClusters and LCMMachines.
 var concerned = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-	return concerns(e.ObjectOld.(*kaas.HostOSConfiguration), e.ObjectNew.(*kaas.HostOSConfiguration))
+	return concerns(e.ObjectOld.(*kaasv1.HostOSConfiguration), e.ObjectNew.(*kaasv1.HostOSConfiguration))
 }}
 
 func (r *clusters) setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hoc-clusters").
-		For(&lcm.LCMCluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&kaas.HostOSConfiguration{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
-			return watch.Requests[*lcm.LCMCluster](ctx, r.Client, &lcm.LCMClusterList{}, nil, client.InNamespace(o.GetNamespace()))
+		For(&lcmv1.LCMCluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&kaasv1.HostOSConfiguration{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+			return watch.Requests[*lcmv1.LCMCluster](ctx, r.Client, &lcmv1.LCMClusterList{}, nil, client.InNamespace(o.GetNamespace()))
 		}), builder.WithPredicates(concerned)).
 		WithOptions(r.Options()).
 		Complete(r)
 }
 
 // machineTypes are the types of machines that have items of HostOSConfigurations.
-var machineTypes = []lcm.MachineType{lcm.MachineControl, lcm.MachineWorker}
+var machineTypes = []lcmv1.MachineType{lcmv1.MachineControl, lcmv1.MachineWorker}
 
 // Reconcile implements reconcile.Reconciler for an LCMCluster.
 func (r *clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -50,7 +50,7 @@ func (r *clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 }
 
 func (r *clusters) reconcile(ctx context.Context, key types.NamespacedName) error {
-	var c lcm.LCMCluster
+	var c lcmv1.LCMCluster
 	if err := r.Client.Get(ctx, key, &c); err != nil || !c.DeletionTimestamp.IsZero() {
 		return queue.Deleted(err)
 	}
@@ -66,7 +66,7 @@ func (r *clusters) reconcile(ctx context.Context, key types.NamespacedName) erro
 			continue
 		}
 		if c.Spec.MachinesTypes == nil {
-			c.Spec.MachinesTypes = map[lcm.MachineType][]lcm.LCMStateItem{}
+			c.Spec.MachinesTypes = map[lcmv1.MachineType][]lcmv1.LCMStateItem{}
 		}
 		c.Spec.MachinesTypes[of] = items
 	}
@@ -82,8 +82,8 @@ func (r *clusters) reconcile(ctx context.Context, key types.NamespacedName) erro
 
 // configurations returns the HostOSConfigurations of a namespace in the order of their execution.
 // They are the cache's: the caller must not change them.
-func (c *Config) configurations(ctx context.Context, namespace string) ([]*kaas.HostOSConfiguration, error) {
-	var list kaas.HostOSConfigurationList
+func (c *Config) configurations(ctx context.Context, namespace string) ([]*kaasv1.HostOSConfiguration, error) {
+	var list kaasv1.HostOSConfigurationList
 	if err := c.Client.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("hoc: %w", err)
 	}

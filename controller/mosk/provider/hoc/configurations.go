@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/controller/reconcile/readafterwrite"
@@ -36,19 +36,19 @@ type configurations struct {
 func (r *configurations) setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hoc-configurations").
-		For(&kaas.HostOSConfiguration{}).
-		Watches(&kaas.HostOSConfiguration{}, r.enqueue(func(o *kaas.HostOSConfiguration, of client.Object) bool {
+		For(&kaasv1.HostOSConfiguration{}).
+		Watches(&kaasv1.HostOSConfiguration{}, r.enqueue(func(o *kaasv1.HostOSConfiguration, of client.Object) bool {
 			return o.Name != of.GetName() && stageOf(o) == removed // it may have waited for a name
 		})).
-		Watches(&lcm.LCMCluster{}, r.enqueue(func(o *kaas.HostOSConfiguration, _ client.Object) bool { return waits(o) })).
-		Watches(&lcm.LCMMachine{}, r.machineEvents()).
-		Watches(&cluster.Machine{}, r.machineEvents()).
+		Watches(&lcmv1.LCMCluster{}, r.enqueue(func(o *kaasv1.HostOSConfiguration, _ client.Object) bool { return waits(o) })).
+		Watches(&lcmv1.LCMMachine{}, r.machineEvents()).
+		Watches(&clusterv1.Machine{}, r.machineEvents()).
 		WithOptions(r.Options()).
 		Complete(r)
 }
 
 // enqueue enqueues the objects of a namespace that an event of another object changes.
-func (r *configurations) enqueue(changed func(*kaas.HostOSConfiguration, client.Object) bool) handler.EventHandler {
+func (r *configurations) enqueue(changed func(*kaasv1.HostOSConfiguration, client.Object) bool) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, of client.Object) []reconcile.Request {
 		all, err := r.configurations(ctx, of.GetNamespace())
 		if err != nil {
@@ -65,7 +65,7 @@ func (r *configurations) enqueue(changed func(*kaas.HostOSConfiguration, client.
 }
 
 // waits reports whether an object waits until its removed items are gone.
-func waits(o *kaas.HostOSConfiguration) bool {
+func waits(o *kaasv1.HostOSConfiguration) bool {
 	return stageOf(o) == removed || len(o.Status.StateItems) > len(names(o))
 }
 
@@ -77,7 +77,7 @@ func (r *configurations) machineEvents() handler.EventHandler {
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "host OS configurations are not listed")
 		}
-		m, l := new(cluster.Machine), new(lcm.LCMMachine)
+		m, l := new(clusterv1.Machine), new(lcmv1.LCMMachine)
 		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(of), m); err != nil {
 			m = nil
 		}
@@ -96,8 +96,8 @@ func (r *configurations) machineEvents() handler.EventHandler {
 
 // changed reports whether an object's entry of a machine is out of date. m and l are nil when
 // they do not exist.
-func changed(o *kaas.HostOSConfiguration, all []*kaas.HostOSConfiguration, m *cluster.Machine, l *lcm.LCMMachine, key types.NamespacedName) bool {
-	var is, want *kaas.ConfigMachineState
+func changed(o *kaasv1.HostOSConfiguration, all []*kaasv1.HostOSConfiguration, m *clusterv1.Machine, l *lcmv1.LCMMachine, key types.NamespacedName) bool {
+	var is, want *kaasv1.ConfigMachineState
 	if s, exists := o.Status.MachinesStates[key.String()]; exists {
 		is = &s
 	}
@@ -108,12 +108,12 @@ func changed(o *kaas.HostOSConfiguration, all []*kaas.HostOSConfiguration, m *cl
 }
 
 // nameOf returns the name of a machine in machinesStates.
-func nameOf(o *kaas.HostOSConfiguration, key string) (string, bool) {
+func nameOf(o *kaasv1.HostOSConfiguration, key string) (string, bool) {
 	return strings.CutPrefix(key, o.Namespace+"/")
 }
 
 // exclusive returns the recorded names of an object that no other active one has.
-func exclusive(o *kaas.HostOSConfiguration, all []*kaas.HostOSConfiguration) map[string]bool {
+func exclusive(o *kaasv1.HostOSConfiguration, all []*kaasv1.HostOSConfiguration) map[string]bool {
 	out := map[string]bool{}
 	for _, name := range o.Status.StateItems {
 		out[name] = true
@@ -134,7 +134,7 @@ func (r *configurations) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 }
 
 func (r *configurations) reconcile(ctx context.Context, key types.NamespacedName) error {
-	var o kaas.HostOSConfiguration
+	var o kaasv1.HostOSConfiguration
 	if err := r.Client.Get(ctx, key, &o); err != nil {
 		return queue.Deleted(err)
 	}
@@ -181,7 +181,7 @@ func record(spec, there []string) []string {
 }
 
 // hold adds the finalizer.
-func (r *configurations) hold(ctx context.Context, o *kaas.HostOSConfiguration) error {
+func (r *configurations) hold(ctx context.Context, o *kaasv1.HostOSConfiguration) error {
 	before := o.DeepCopy()
 	if !controllerutil.AddFinalizer(o, Finalizer) {
 		return nil
@@ -194,7 +194,7 @@ func (r *configurations) hold(ctx context.Context, o *kaas.HostOSConfiguration) 
 }
 
 // release removes the finalizer, so that the API deletes the object.
-func (r *configurations) release(ctx context.Context, o *kaas.HostOSConfiguration) error {
+func (r *configurations) release(ctx context.Context, o *kaasv1.HostOSConfiguration) error {
 	before := o.DeepCopy()
 	if !controllerutil.RemoveFinalizer(o, Finalizer) {
 		return nil
@@ -202,7 +202,7 @@ func (r *configurations) release(ctx context.Context, o *kaas.HostOSConfiguratio
 	return r.patchFinalizers(ctx, o, before)
 }
 
-func (r *configurations) patchFinalizers(ctx context.Context, o, before *kaas.HostOSConfiguration) error {
+func (r *configurations) patchFinalizers(ctx context.Context, o, before *kaasv1.HostOSConfiguration) error {
 	// The list is replaced as one: others may have a finalizer.
 	if err := r.Client.Patch(ctx, o, patch.IfUnchanged(before)); err != nil {
 		return fmt.Errorf("hoc: finalizer of HostOSConfiguration %s/%s: %w", o.Namespace, o.Name, err)
@@ -212,8 +212,8 @@ func (r *configurations) patchFinalizers(ctx context.Context, o, before *kaas.Ho
 
 // facts are the objects of a namespace. They are the cache's, and are not changed.
 type facts struct {
-	all      []*kaas.HostOSConfiguration
-	clusters []lcm.LCMCluster
+	all      []*kaasv1.HostOSConfiguration
+	clusters []lcmv1.LCMCluster
 	targets  []target
 }
 
@@ -223,16 +223,16 @@ func (r *configurations) observe(ctx context.Context, namespace string) (facts, 
 	if f.all, err = r.configurations(ctx, namespace); err != nil {
 		return f, err
 	}
-	var clusters lcm.LCMClusterList
-	var lcmMachines lcm.LCMMachineList
-	var machines cluster.MachineList
+	var clusters lcmv1.LCMClusterList
+	var lcmMachines lcmv1.LCMMachineList
+	var machines clusterv1.MachineList
 	for _, list := range []client.ObjectList{&clusters, &lcmMachines, &machines} {
 		if err := r.Client.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return f, fmt.Errorf("hoc: %w", err)
 		}
 	}
 	f.clusters = clusters.Items
-	byName := map[string]*lcm.LCMMachine{}
+	byName := map[string]*lcmv1.LCMMachine{}
 	for i := range lcmMachines.Items {
 		byName[lcmMachines.Items[i].Name] = &lcmMachines.Items[i]
 	}
@@ -268,8 +268,8 @@ func (f facts) left(named map[string]bool) []string {
 }
 
 // states returns machinesStates.
-func (f facts) states(o *kaas.HostOSConfiguration, exclusive map[string]bool) map[string]kaas.ConfigMachineState {
-	out := map[string]kaas.ConfigMachineState{}
+func (f facts) states(o *kaasv1.HostOSConfiguration, exclusive map[string]bool) map[string]kaasv1.ConfigMachineState {
+	out := map[string]kaasv1.ConfigMachineState{}
 	for _, t := range f.targets {
 		if s := t.state(o, exclusive); s != nil {
 			out[t.key()] = *s

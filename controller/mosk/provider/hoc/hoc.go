@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -57,7 +57,7 @@ const (
 	removed
 )
 
-func stageOf(o *kaas.HostOSConfiguration) stage {
+func stageOf(o *kaasv1.HostOSConfiguration) stage {
 	switch {
 	case !o.DeletionTimestamp.IsZero():
 		return removed
@@ -68,13 +68,13 @@ func stageOf(o *kaas.HostOSConfiguration) stage {
 }
 
 // validated reports whether the present generation of the object is valid.
-func validated(o *kaas.HostOSConfiguration) bool {
+func validated(o *kaasv1.HostOSConfiguration) bool {
 	return ptr.Deref(o.Status.IsValid, false) && o.Status.ObservedGeneration == o.Generation && len(o.Status.Configs) == len(o.Spec.Configs)
 }
 
 // recorded reports whether status.stateItems has the names of all items. The names are
 // recorded before the items are written, so that a deletion finds all of them.
-func recorded(o *kaas.HostOSConfiguration) bool {
+func recorded(o *kaasv1.HostOSConfiguration) bool {
 	for _, name := range names(o) {
 		if !slices.Contains(o.Status.StateItems, name) {
 			return false
@@ -84,7 +84,7 @@ func recorded(o *kaas.HostOSConfiguration) bool {
 }
 
 // names returns the names of the items that an object has by its spec, sorted.
-func names(o *kaas.HostOSConfiguration) []string {
+func names(o *kaasv1.HostOSConfiguration) []string {
 	set := map[string]bool{}
 	for _, c := range o.Spec.Configs {
 		for _, it := range items(o, c) {
@@ -97,15 +97,15 @@ func names(o *kaas.HostOSConfiguration) []string {
 // stays reports whether an existing item may belong to an object that is waiting. An object
 // that was never validated may have lost its status, such as after a restore of a backup: then
 // its spec counts.
-func stays(o *kaas.HostOSConfiguration, name string) bool {
+func stays(o *kaasv1.HostOSConfiguration, name string) bool {
 	return slices.Contains(o.Status.StateItems, name) || o.Status.IsValid == nil && slices.Contains(names(o), name)
 }
 
 // concerns reports whether a change of an object concerns LCMClusters and LCMMachines. Most
 // changes are those of machinesStates.
-func concerns(a, b *kaas.HostOSConfiguration) bool {
-	of := func(o *kaas.HostOSConfiguration) kaas.HostOSConfigurationStatus {
-		return kaas.HostOSConfigurationStatus{
+func concerns(a, b *kaasv1.HostOSConfiguration) bool {
+	of := func(o *kaasv1.HostOSConfiguration) kaasv1.HostOSConfigurationStatus {
+		return kaasv1.HostOSConfigurationStatus{
 			IsValid: o.Status.IsValid, ObservedGeneration: o.Status.ObservedGeneration, Configs: o.Status.Configs, StateItems: o.Status.StateItems,
 		}
 	}

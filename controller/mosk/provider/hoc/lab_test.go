@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	lcmcontroller "github.com/metalab-dev/metalab/controller/mosk/lcm"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
@@ -42,7 +42,7 @@ var started = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 func start(t testing.TB, objects ...client.Object) *lab {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{kaas.AddToScheme, lcm.AddToScheme, cluster.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{kaasv1.AddToScheme, lcmv1.AddToScheme, clusterv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func start(t testing.TB, objects ...client.Object) *lab {
 		l.writes[strings.TrimSpace(fmt.Sprintf("%s: %T %s %s", l.actor, o, o.GetName(), sub))]++
 	}
 	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithStatusSubresource(&kaas.HostOSConfiguration{}, &lcm.LCMMachine{}, &lcm.LCMCluster{}, &cluster.Machine{}).
+		WithStatusSubresource(&kaasv1.HostOSConfiguration{}, &lcmv1.LCMMachine{}, &lcmv1.LCMCluster{}, &clusterv1.Machine{}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 				count(o, "")
@@ -87,10 +87,10 @@ func (l *lab) settle() map[string]int {
 		if before = total(l.writes); round > 20 {
 			l.t.Fatalf("the controllers write without end: %v", l.writes)
 		}
-		l.each("provider", r.configurations, &kaas.HostOSConfigurationList{})
-		l.each("provider", r.clusters, &lcm.LCMClusterList{})
-		l.each("provider", r.machines, &lcm.LCMMachineList{})
-		l.each("lcm", items, &lcm.LCMMachineList{})
+		l.each("provider", r.configurations, &kaasv1.HostOSConfigurationList{})
+		l.each("provider", r.clusters, &lcmv1.LCMClusterList{})
+		l.each("provider", r.machines, &lcmv1.LCMMachineList{})
+		l.each("lcm", items, &lcmv1.LCMMachineList{})
 	}
 	return l.writes
 }
@@ -111,15 +111,15 @@ func (l *lab) each(actor string, r reconcile.Reconciler, list client.ObjectList)
 	}
 	var keys []types.NamespacedName
 	switch list := list.(type) {
-	case *kaas.HostOSConfigurationList:
+	case *kaasv1.HostOSConfigurationList:
 		for _, o := range list.Items {
 			keys = append(keys, client.ObjectKeyFromObject(&o))
 		}
-	case *lcm.LCMClusterList:
+	case *lcmv1.LCMClusterList:
 		for _, o := range list.Items {
 			keys = append(keys, client.ObjectKeyFromObject(&o))
 		}
-	case *lcm.LCMMachineList:
+	case *lcmv1.LCMMachineList:
 		for _, o := range list.Items {
 			keys = append(keys, client.ObjectKeyFromObject(&o))
 		}
@@ -137,26 +137,26 @@ const ns = "lab"
 func key(name string) client.ObjectKey { return client.ObjectKey{Namespace: ns, Name: name} }
 
 // lcmCluster is an LCMCluster with one item of a release for workers.
-func lcmCluster() *lcm.LCMCluster {
-	return &lcm.LCMCluster{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "c1"}, Spec: lcm.LCMClusterSpec{
-		LCMType:       lcm.LCMTypeK0s,
-		MachinesTypes: map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineControl: {}, lcm.MachineWorker: {releaseItem}},
+func lcmCluster() *lcmv1.LCMCluster {
+	return &lcmv1.LCMCluster{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "c1"}, Spec: lcmv1.LCMClusterSpec{
+		LCMType:       lcmv1.LCMTypeK0s,
+		MachinesTypes: map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineControl: {}, lcmv1.MachineWorker: {releaseItem}},
 	}}
 }
 
-var releaseItem = lcm.LCMStateItem{Runner: lcm.RunnerBash, Name: "host-os-tuning", Version: "v2", Phase: lcm.PhaseDeploy, Params: map[string]string{"args": "-v"}}
+var releaseItem = lcmv1.LCMStateItem{Runner: lcmv1.RunnerBash, Name: "host-os-tuning", Version: "v2", Phase: lcmv1.PhaseDeploy, Params: map[string]string{"args": "-v"}}
 
 // worker returns a Machine that is Ready and has the label day2=true, and its LCMMachine.
 func worker(name string) []client.Object {
-	m := &cluster.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{"day2": "true"}}}
-	m.Status.ProviderStatus = &baremetal.MachineProviderStatus{Status: "Ready", Ready: true}
-	l := &lcm.LCMMachine{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: lcm.LCMMachineSpec{ClusterName: "c1", Type: lcm.MachineWorker}}
-	l.Status.Addresses = []lcm.NodeAddress{{Type: lcm.AddressInternalIP, Address: "10.0.0.5"}}
+	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{"day2": "true"}}}
+	m.Status.ProviderStatus = &baremetalv1.MachineProviderStatus{Status: "Ready", Ready: true}
+	l := &lcmv1.LCMMachine{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: lcmv1.LCMMachineSpec{ClusterName: "c1", Type: lcmv1.MachineWorker}}
+	l.Status.Addresses = []lcmv1.NodeAddress{{Type: lcmv1.AddressInternalIP, Address: "10.0.0.5"}}
 	return []client.Object{m, l}
 }
 
-func config(module, version, values string) kaas.Config {
-	c := kaas.Config{Module: kaas.ModuleName(module), ModuleVersion: kaas.SemVer(version)}
+func config(module, version, values string) kaasv1.Config {
+	c := kaasv1.Config{Module: kaasv1.ModuleName(module), ModuleVersion: kaasv1.SemVer(version)}
 	if values != "" {
 		c.Values = &runtime.RawExtension{Raw: []byte(values)}
 	}
@@ -165,8 +165,8 @@ func config(module, version, values string) kaas.Config {
 
 // hoc returns a HostOSConfiguration that controller/mosk/hostos has found valid, and that
 // selects machines with the label day2=true.
-func hoc(name string, configs ...kaas.Config) *kaas.HostOSConfiguration {
-	o := &kaas.HostOSConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Generation: 1}}
+func hoc(name string, configs ...kaasv1.Config) *kaasv1.HostOSConfiguration {
+	o := &kaasv1.HostOSConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Generation: 1}}
 	o.Spec.MachineSelector = metav1.LabelSelector{MatchLabels: map[string]string{"day2": "true"}}
 	o.Spec.Configs = configs
 	validate(o)
@@ -174,10 +174,10 @@ func hoc(name string, configs ...kaas.Config) *kaas.HostOSConfiguration {
 }
 
 // validate writes the status as controller/mosk/hostos does.
-func validate(o *kaas.HostOSConfiguration) {
+func validate(o *kaasv1.HostOSConfiguration) {
 	o.Status.IsValid, o.Status.ObservedGeneration, o.Status.Configs = ptr.To(true), o.Generation, nil
 	for _, c := range o.Spec.Configs {
-		s := kaas.ConfigStatus{
+		s := kaasv1.ConfigStatus{
 			ModuleName: c.Module, ModuleVersion: c.ModuleVersion, ModulePlaybook: "main.yaml",
 			ModuleURL: fmt.Sprintf("http://repo.example/%s-%s.tgz", c.Module, c.ModuleVersion), ModuleHashsum: "5a" + string(c.Module),
 		}
@@ -189,13 +189,13 @@ func validate(o *kaas.HostOSConfiguration) {
 }
 
 // change changes the spec of a HostOSConfiguration, and validates it.
-func (l *lab) change(name string, f func(*kaas.HostOSConfiguration)) {
+func (l *lab) change(name string, f func(*kaasv1.HostOSConfiguration)) {
 	l.t.Helper()
-	l.edit(name, func(o *kaas.HostOSConfiguration) { f(o); o.Generation++ })
+	l.edit(name, func(o *kaasv1.HostOSConfiguration) { f(o); o.Generation++ })
 	l.status(name, validate)
 }
 
-func (l *lab) edit(name string, f func(*kaas.HostOSConfiguration)) {
+func (l *lab) edit(name string, f func(*kaasv1.HostOSConfiguration)) {
 	l.t.Helper()
 	o := l.hoc(name)
 	f(o)
@@ -205,7 +205,7 @@ func (l *lab) edit(name string, f func(*kaas.HostOSConfiguration)) {
 }
 
 // status changes the status of a HostOSConfiguration.
-func (l *lab) status(name string, f func(*kaas.HostOSConfiguration)) {
+func (l *lab) status(name string, f func(*kaasv1.HostOSConfiguration)) {
 	l.t.Helper()
 	o := l.hoc(name)
 	f(o)
@@ -222,25 +222,25 @@ func get[T client.Object](l *lab, name string, o T) T {
 	return o
 }
 
-func (l *lab) hoc(name string) *kaas.HostOSConfiguration {
+func (l *lab) hoc(name string) *kaasv1.HostOSConfiguration {
 	l.t.Helper()
-	return get(l, name, new(kaas.HostOSConfiguration))
+	return get(l, name, new(kaasv1.HostOSConfiguration))
 }
 
-func (l *lab) lcmMachine(name string) *lcm.LCMMachine {
+func (l *lab) lcmMachine(name string) *lcmv1.LCMMachine {
 	l.t.Helper()
-	return get(l, name, new(lcm.LCMMachine))
+	return get(l, name, new(lcmv1.LCMMachine))
 }
 
 // machine changes a Machine.
-func (l *lab) machine(name string, f func(*cluster.Machine)) {
+func (l *lab) machine(name string, f func(*clusterv1.Machine)) {
 	l.t.Helper()
-	m := get(l, name, new(cluster.Machine))
+	m := get(l, name, new(clusterv1.Machine))
 	f(m)
 	if err := l.Update(l.t.Context(), m.DeepCopy()); err != nil {
 		l.t.Fatal(err)
 	}
-	now := get(l, name, new(cluster.Machine))
+	now := get(l, name, new(clusterv1.Machine))
 	now.Status = m.Status
 	if err := l.Status().Update(l.t.Context(), now); err != nil {
 		l.t.Fatal(err)
@@ -250,10 +250,10 @@ func (l *lab) machine(name string, f func(*cluster.Machine)) {
 // agent is what the agent of a machine does: it removes the results of items that the
 // machine no longer has, and executes those that are not done, until one fails. It returns
 // the names of the items that it has executed.
-func (l *lab) agent(name string, exitCode func(lcm.LCMStateItem) int) (executed []string) {
+func (l *lab) agent(name string, exitCode func(lcmv1.LCMStateItem) int) (executed []string) {
 	l.t.Helper()
 	m := l.lcmMachine(name)
-	is := map[string]lcm.StateItemStatus{}
+	is := map[string]lcmv1.StateItemStatus{}
 	for _, it := range m.Spec.StateItems {
 		if s, exists := m.Status.StateItemStatuses[it.Name]; exists {
 			is[it.Name] = s
@@ -265,7 +265,7 @@ func (l *lab) agent(name string, exitCode func(lcm.LCMStateItem) int) (executed 
 			continue
 		}
 		code := exitCode(it)
-		is[it.Name] = lcm.StateItemStatus{Hash: item.Hash(it, ""), ExitCode: code, Attempt: is[it.Name].Attempt + 1, FinishedAt: &metav1.Time{Time: started}}
+		is[it.Name] = lcmv1.StateItemStatus{Hash: item.Hash(it, ""), ExitCode: code, Attempt: is[it.Name].Attempt + 1, FinishedAt: &metav1.Time{Time: started}}
 		if executed = append(executed, it.Name); code != 0 {
 			break
 		}
@@ -276,7 +276,7 @@ func (l *lab) agent(name string, exitCode func(lcm.LCMStateItem) int) (executed 
 	return executed
 }
 
-func succeed(lcm.LCMStateItem) int { return 0 }
+func succeed(lcmv1.LCMStateItem) int { return 0 }
 
 // run lets the controllers and the agents of machines run until nothing changes, and
 // returns the items that each machine has executed.

@@ -11,9 +11,9 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
@@ -24,20 +24,20 @@ const (
 	playbook = "host-os-test-sample-1.0.0-reconfigure"
 )
 
-func empty(runner lcm.Runner, name string) lcm.LCMStateItem {
-	return lcm.LCMStateItem{Runner: runner, Name: name, Version: "v1", Phase: lcm.PhaseReconfigure}
+func empty(runner lcmv1.Runner, name string) lcmv1.LCMStateItem {
+	return lcmv1.LCMStateItem{Runner: runner, Name: name, Version: "v1", Phase: lcmv1.PhaseReconfigure}
 }
 
-func unlabel(m *cluster.Machine) { m.Labels = nil }
+func unlabel(m *clusterv1.Machine) { m.Labels = nil }
 
 // statements H11, H12 and H13: two of three workers are selected.
 func TestItemsReachTheClusterAndSelectedMachines(t *testing.T) {
 	l := start(t, objects([]client.Object{lcmCluster(), hoc("test", config("sample", "1.0.0", `{"b": 1, "a": {"z": 1.50, "y": "<"}}`))}, worker("w-0"), worker("w-1"), worker("w-2"))...)
 	l.machine("w-2", unlabel)
 	writes := l.settle()
-	its := []lcm.LCMStateItem{empty(lcm.RunnerDownloader, download), empty(lcm.RunnerAnsible, playbook)}
-	want := map[lcm.MachineType][]lcm.LCMStateItem{lcm.MachineControl: its, lcm.MachineWorker: {releaseItem, its[0], its[1]}}
-	if diff := cmp.Diff(want, get(l, "c1", new(lcm.LCMCluster)).Spec.MachinesTypes); diff != "" {
+	its := []lcmv1.LCMStateItem{empty(lcmv1.RunnerDownloader, download), empty(lcmv1.RunnerAnsible, playbook)}
+	want := map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineControl: its, lcmv1.MachineWorker: {releaseItem, its[0], its[1]}}
+	if diff := cmp.Diff(want, get(l, "c1", new(lcmv1.LCMCluster)).Spec.MachinesTypes); diff != "" {
 		t.Errorf("machinesTypes (-want +got):\n%s", diff)
 	}
 	overwrites := map[string]map[string]string{
@@ -50,18 +50,18 @@ func TestItemsReachTheClusterAndSelectedMachines(t *testing.T) {
 		if diff := cmp.Diff(overwrites, m.Spec.StateItemsOverwrites); diff != "" {
 			t.Errorf("overwrites of %s (-want +got):\n%s", name, diff)
 		}
-		if diff := cmp.Diff([]lcm.LCMStateItem{releaseItem, its[0], its[1]}, m.Spec.StateItems); diff != "" {
+		if diff := cmp.Diff([]lcmv1.LCMStateItem{releaseItem, its[0], its[1]}, m.Spec.StateItems); diff != "" {
 			t.Errorf("items of %s (-want +got):\n%s", name, diff)
 		}
 	}
 	other := l.lcmMachine("w-2")
-	if diff := cmp.Diff([]lcm.LCMStateItem{releaseItem}, other.Spec.StateItems); diff != "" || other.Spec.StateItemsOverwrites != nil {
+	if diff := cmp.Diff([]lcmv1.LCMStateItem{releaseItem}, other.Spec.StateItems); diff != "" || other.Spec.StateItemsOverwrites != nil {
 		t.Errorf("w-2 has overwrites %v, items (-want +got):\n%s", other.Spec.StateItemsOverwrites, diff)
 	}
-	statuses := map[string]map[string]kaas.ConfigItemStatus{"sample-1.0.0": {download: {State: kaas.ItemNotStarted}, playbook: {State: kaas.ItemNotStarted}}}
-	state := kaas.ConfigMachineState{ObservedGeneration: 1, Selected: true, ConfigStateItemsStatuses: statuses}
+	statuses := map[string]map[string]kaasv1.ConfigItemStatus{"sample-1.0.0": {download: {State: kaasv1.ItemNotStarted}, playbook: {State: kaasv1.ItemNotStarted}}}
+	state := kaasv1.ConfigMachineState{ObservedGeneration: 1, Selected: true, ConfigStateItemsStatuses: statuses}
 	o := l.hoc("test")
-	if diff := cmp.Diff(map[string]kaas.ConfigMachineState{"lab/w-0": state, "lab/w-1": state}, o.Status.MachinesStates); diff != "" {
+	if diff := cmp.Diff(map[string]kaasv1.ConfigMachineState{"lab/w-0": state, "lab/w-1": state}, o.Status.MachinesStates); diff != "" {
 		t.Errorf("machinesStates (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{download, playbook}, o.Status.StateItems); diff != "" || !cmp.Equal(o.Finalizers, []string{Finalizer}) {
@@ -76,11 +76,11 @@ func TestItemsReachTheClusterAndSelectedMachines(t *testing.T) {
 
 // statements H9 and H10: an empty selector and the machines of another namespace.
 func TestSelectorSelectsNoMachine(t *testing.T) {
-	for name, change := range map[string]func(*kaas.HostOSConfiguration){
-		"empty":               func(o *kaas.HostOSConfiguration) { o.Spec.MachineSelector = metav1.LabelSelector{} },
-		"empty, but not nil":  func(o *kaas.HostOSConfiguration) { o.Spec.MachineSelector.MatchLabels = map[string]string{} },
-		"another namespace":   func(o *kaas.HostOSConfiguration) { o.Namespace = "other" },
-		"label of no machine": func(o *kaas.HostOSConfiguration) { o.Spec.MachineSelector.MatchLabels["a"] = "b" },
+	for name, change := range map[string]func(*kaasv1.HostOSConfiguration){
+		"empty":               func(o *kaasv1.HostOSConfiguration) { o.Spec.MachineSelector = metav1.LabelSelector{} },
+		"empty, but not nil":  func(o *kaasv1.HostOSConfiguration) { o.Spec.MachineSelector.MatchLabels = map[string]string{} },
+		"another namespace":   func(o *kaasv1.HostOSConfiguration) { o.Namespace = "other" },
+		"label of no machine": func(o *kaasv1.HostOSConfiguration) { o.Spec.MachineSelector.MatchLabels["a"] = "b" },
 	} {
 		o := hoc("test", config("sample", "1.0.0", ""))
 		change(o)
@@ -89,7 +89,7 @@ func TestSelectorSelectsNoMachine(t *testing.T) {
 		if m := l.lcmMachine("w-0"); m.Spec.StateItemsOverwrites != nil || len(m.Spec.StateItems) != 1 {
 			t.Errorf("%s: overwrites %v, items %v", name, m.Spec.StateItemsOverwrites, m.Spec.StateItems)
 		}
-		var is kaas.HostOSConfiguration
+		var is kaasv1.HostOSConfiguration
 		if err := l.Get(t.Context(), client.ObjectKeyFromObject(o), &is); err != nil || is.Status.MachinesStates != nil {
 			t.Errorf("%s: machinesStates %v, %v", name, is.Status.MachinesStates, err)
 		}
@@ -119,39 +119,39 @@ func TestOrderOfItems(t *testing.T) {
 func TestInvalidConfigurationChangesNothing(t *testing.T) {
 	l := start(t, objects([]client.Object{lcmCluster(), hoc("test", config("sample", "1.0.0", `{"a":1}`))}, worker("w-0"))...)
 	l.run("w-0")
-	before, cl := l.lcmMachine("w-0"), get(l, "c1", new(lcm.LCMCluster))
+	before, cl := l.lcmMachine("w-0"), get(l, "c1", new(lcmv1.LCMCluster))
 	same := func(when string) {
 		t.Helper()
 		l.settle()
-		if m := l.lcmMachine("w-0"); !cmp.Equal(m.Spec, before.Spec) || !cmp.Equal(get(l, "c1", new(lcm.LCMCluster)).Spec, cl.Spec) {
+		if m := l.lcmMachine("w-0"); !cmp.Equal(m.Spec, before.Spec) || !cmp.Equal(get(l, "c1", new(lcmv1.LCMCluster)).Spec, cl.Spec) {
 			t.Errorf("%s: the machine or the cluster has changed: %+v", when, m.Spec)
 		}
-		if s := l.hoc("test").Status.MachinesStates["lab/w-0"].ConfigStateItemsStatuses["sample-1.0.0"][playbook]; s.State != kaas.ItemSuccess {
+		if s := l.hoc("test").Status.MachinesStates["lab/w-0"].ConfigStateItemsStatuses["sample-1.0.0"][playbook]; s.State != kaasv1.ItemSuccess {
 			t.Errorf("%s: state %+v", when, s)
 		}
 	}
-	l.edit("test", func(o *kaas.HostOSConfiguration) {
-		o.Spec.Configs = []kaas.Config{config("other", "1.0.0", `{"a":2}`)}
+	l.edit("test", func(o *kaasv1.HostOSConfiguration) {
+		o.Spec.Configs = []kaasv1.Config{config("other", "1.0.0", `{"a":2}`)}
 		o.Spec.MachineSelector = metav1.LabelSelector{}
 		o.Generation++
 	})
 	same("not validated")
-	l.status("test", func(o *kaas.HostOSConfiguration) {
+	l.status("test", func(o *kaasv1.HostOSConfiguration) {
 		validate(o)
 		o.Status.IsValid = ptr.To(false)
 	})
 	same("not valid")
-	l.edit("test", func(o *kaas.HostOSConfiguration) {
-		o.Spec.Configs, o.Spec.MachineSelector = []kaas.Config{config("sample", "1.0.0", `{"a":"refused"}`)}, hoc("").Spec.MachineSelector
+	l.edit("test", func(o *kaasv1.HostOSConfiguration) {
+		o.Spec.Configs, o.Spec.MachineSelector = []kaasv1.Config{config("sample", "1.0.0", `{"a":"refused"}`)}, hoc("").Spec.MachineSelector
 		o.Generation++
 	})
-	l.status("test", func(o *kaas.HostOSConfiguration) { o.Status.ObservedGeneration = o.Generation })
+	l.status("test", func(o *kaasv1.HostOSConfiguration) { o.Status.ObservedGeneration = o.Generation })
 	same("not valid, with the items of before")
-	l.status("test", func(o *kaas.HostOSConfiguration) {
-		o.Status = kaas.HostOSConfigurationStatus{MachinesStates: o.Status.MachinesStates}
+	l.status("test", func(o *kaasv1.HostOSConfiguration) {
+		o.Status = kaasv1.HostOSConfigurationStatus{MachinesStates: o.Status.MachinesStates}
 	})
-	l.edit("test", func(o *kaas.HostOSConfiguration) {
-		o.Spec.Configs = []kaas.Config{config("sample", "1.0.0", `{"a":1}`)}
+	l.edit("test", func(o *kaasv1.HostOSConfiguration) {
+		o.Spec.Configs = []kaasv1.Config{config("sample", "1.0.0", `{"a":1}`)}
 	})
 	same("without a status, as after a restore")
 }
@@ -159,7 +159,7 @@ func TestInvalidConfigurationChangesNothing(t *testing.T) {
 // statement H16: the distribution of a machine.
 func TestDistributionThatTheModuleDoesNotSupport(t *testing.T) {
 	l := start(t, objects([]client.Object{lcmCluster(), hoc("test", config("sample", "1.0.0", ""), config("other", "1.0.0", ""))}, worker("w-0"))...)
-	l.status("test", func(o *kaas.HostOSConfiguration) {
+	l.status("test", func(o *kaasv1.HostOSConfiguration) {
 		o.Status.Configs[0].SupportedDistributions = []string{"ubuntu/jammy", "ubuntu/noble"}
 	})
 	others := []string{releaseItem.Name, "host-os-download-test-other-1.0.0-reconfigure", "host-os-test-other-1.0.0-reconfigure"}
@@ -194,7 +194,7 @@ func TestDistributionThatTheModuleDoesNotSupport(t *testing.T) {
 // machine has its name and version alone.
 func TestChangeOfASecret(t *testing.T) {
 	c := config("sample", "1.0.0", "")
-	c.SecretValues = &kaas.SecretReference{Name: "s"}
+	c.SecretValues = &kaasv1.SecretReference{Name: "s"}
 	l := start(t, objects([]client.Object{lcmCluster(), hoc("test", config("other", "1.0.0", ""), c)}, worker("w-0"))...)
 	l.run("w-0")
 	params := l.lcmMachine("w-0").Spec.StateItemsOverwrites[playbook]
@@ -204,22 +204,22 @@ func TestChangeOfASecret(t *testing.T) {
 	if l.hoc("test").Status.MachinesStates["lab/w-0"].SecretValuesChanged {
 		t.Error("secretValuesChanged is true before any change")
 	}
-	l.status("test", func(o *kaas.HostOSConfiguration) { o.Status.Configs[1].SecretObjectVersion = "8" })
+	l.status("test", func(o *kaasv1.HostOSConfiguration) { o.Status.Configs[1].SecretObjectVersion = "8" })
 	// The machine is not changed before the change is reported.
 	r, err := New(Config{Client: l, Work: queue.Work{}})
 	if err == nil {
 		t.Fatal("New without a clock returned no error")
 	}
 	r = &Reconcilers{machines: &machines{Config: Config{Client: l}}}
-	l.each("provider", r.machines, &lcm.LCMMachineList{})
+	l.each("provider", r.machines, &lcmv1.LCMMachineList{})
 	if v := l.lcmMachine("w-0").Spec.StateItemsOverwrites[playbook][item.ParamSecretVersion]; v != "7" {
 		t.Errorf("secretVersion %s before the change was reported, want 7", v)
 	}
 	l.settle()
-	if s := l.hoc("test").Status.MachinesStates["lab/w-0"]; !s.SecretValuesChanged || s.ConfigStateItemsStatuses["sample-1.0.0"][playbook].State != kaas.ItemNotStarted {
+	if s := l.hoc("test").Status.MachinesStates["lab/w-0"]; !s.SecretValuesChanged || s.ConfigStateItemsStatuses["sample-1.0.0"][playbook].State != kaasv1.ItemNotStarted {
 		t.Errorf("state after the change: %+v", s)
 	}
-	if got := l.agent("w-0", func(lcm.LCMStateItem) int { return 2 }); !cmp.Equal(got, []string{playbook}) {
+	if got := l.agent("w-0", func(lcmv1.LCMStateItem) int { return 2 }); !cmp.Equal(got, []string{playbook}) {
 		t.Errorf("executed %q, want the playbook alone", got)
 	}
 	l.settle()
@@ -228,7 +228,7 @@ func TestChangeOfASecret(t *testing.T) {
 	}
 	l.agent("w-0", succeed)
 	l.settle()
-	if s := l.hoc("test").Status.MachinesStates["lab/w-0"]; s.SecretValuesChanged || s.ConfigStateItemsStatuses["sample-1.0.0"][playbook].State != kaas.ItemSuccess {
+	if s := l.hoc("test").Status.MachinesStates["lab/w-0"]; s.SecretValuesChanged || s.ConfigStateItemsStatuses["sample-1.0.0"][playbook].State != kaasv1.ItemSuccess {
 		t.Errorf("state after the playbook has succeeded: %+v", s)
 	}
 }
@@ -236,23 +236,23 @@ func TestChangeOfASecret(t *testing.T) {
 // statement H22: items are withheld from one machine, and the others proceed.
 func TestMachineThatIsNotReady(t *testing.T) {
 	l := start(t, objects([]client.Object{lcmCluster(), hoc("test", config("sample", "1.0.0", `{"a":1}`))}, worker("w-0"), worker("w-1"), worker("w-2"))...)
-	maintenance := func(is bool) func(*cluster.Machine) {
-		return func(m *cluster.Machine) { m.Spec.ProviderSpec.Value.Maintenance = is }
+	maintenance := func(is bool) func(*clusterv1.Machine) {
+		return func(m *clusterv1.Machine) { m.Spec.ProviderSpec.Value.Maintenance = is }
 	}
 	l.machine("w-1", maintenance(true))
 	l.run("w-0", "w-1", "w-2")
 	if s := l.hoc("test").Status.MachinesStates["lab/w-1"]; s.Message != "the machine is in maintenance" || s.ObservedGeneration != 0 || !s.Selected {
 		t.Errorf("state of w-1: %+v", s)
 	}
-	if m := l.lcmMachine("w-1"); m.Spec.StateItemsOverwrites != nil || l.lcmMachine("w-0").Status.State != lcm.StateReady {
+	if m := l.lcmMachine("w-1"); m.Spec.StateItemsOverwrites != nil || l.lcmMachine("w-0").Status.State != lcmv1.StateReady {
 		t.Errorf("overwrites of w-1: %v", m.Spec.StateItemsOverwrites)
 	}
 	l.machine("w-2", maintenance(true))
-	l.change("test", func(o *kaas.HostOSConfiguration) { o.Spec.Configs[0].Values.Raw = []byte(`{"a":2}`) })
+	l.change("test", func(o *kaasv1.HostOSConfiguration) { o.Spec.Configs[0].Values.Raw = []byte(`{"a":2}`) })
 	if got := l.run("w-0", "w-2"); len(got["w-0"]) != 1 || len(got["w-2"]) != 0 {
 		t.Errorf("executed %v, want the change on w-0 alone", got)
 	}
-	if s := l.hoc("test").Status.MachinesStates["lab/w-2"]; s.ObservedGeneration != 1 || s.ConfigStateItemsStatuses["sample-1.0.0"][playbook].State != kaas.ItemSuccess {
+	if s := l.hoc("test").Status.MachinesStates["lab/w-2"]; s.ObservedGeneration != 1 || s.ConfigStateItemsStatuses["sample-1.0.0"][playbook].State != kaasv1.ItemSuccess {
 		t.Errorf("state of w-2, which has the earlier generation: %+v", s)
 	}
 	l.machine("w-1", maintenance(false))
@@ -271,16 +271,16 @@ func TestStatesOfItems(t *testing.T) {
 	states := func() string {
 		var out []string
 		s := l.hoc("test").Status.MachinesStates["lab/w-0"].ConfigStateItemsStatuses
-		for _, is := range []kaas.ConfigItemStatus{s["sample-1.0.0"][download], s["sample-1.0.0"][playbook], s["other-1.0.0"]["host-os-test-other-1.0.0-reconfigure"]} {
+		for _, is := range []kaasv1.ConfigItemStatus{s["sample-1.0.0"][download], s["sample-1.0.0"][playbook], s["other-1.0.0"]["host-os-test-other-1.0.0-reconfigure"]} {
 			out = append(out, string(is.State))
-			if (is.State == kaas.ItemSuccess) != (len(is.Hash) == 64) {
+			if (is.State == kaasv1.ItemSuccess) != (len(is.Hash) == 64) {
 				t.Errorf("state %+v: a hash belongs to Success", is)
 			}
 		}
 		return strings.Join(append(out, string(l.lcmMachine("w-0").Status.State)), ", ")
 	}
 	l.settle()
-	l.agent("w-0", func(it lcm.LCMStateItem) int { return map[string]int{download: item.NotExited}[it.Name] })
+	l.agent("w-0", func(it lcmv1.LCMStateItem) int { return map[string]int{download: item.NotExited}[it.Name] })
 	l.settle()
 	running := l.lcmMachine("w-0")
 	s := running.Status.StateItemStatuses[download]
@@ -293,7 +293,7 @@ func TestStatesOfItems(t *testing.T) {
 	if got, want := states(), "Running, Not Started, Not Started, Reconfigure"; got != want {
 		t.Errorf("states %s, want %s", got, want)
 	}
-	l.agent("w-0", func(it lcm.LCMStateItem) int { return map[string]int{playbook: 2}[it.Name] })
+	l.agent("w-0", func(it lcmv1.LCMStateItem) int { return map[string]int{playbook: 2}[it.Name] })
 	l.settle()
 	if got, want := states(), "Success, Failed, Not Started, Reconfigure"; got != want {
 		t.Errorf("states %s, want %s", got, want)
@@ -314,16 +314,16 @@ func TestWhatIsExecutedAgain(t *testing.T) {
 	if writes := l.settle(); len(writes) != 0 {
 		t.Errorf("a restart has written %v", writes)
 	}
-	l.change("test", func(o *kaas.HostOSConfiguration) { o.Spec.Configs[0].Values.Raw = []byte(`{ "b": 2, "a": 1 }`) })
+	l.change("test", func(o *kaasv1.HostOSConfiguration) { o.Spec.Configs[0].Values.Raw = []byte(`{ "b": 2, "a": 1 }`) })
 	if got := l.run("w-0"); len(got["w-0"]) != 0 {
 		t.Errorf("executed %q after the same values in another order", got)
 	}
-	l.change("test", func(o *kaas.HostOSConfiguration) { o.Spec.Configs[0].Values.Raw = []byte(`{"a":1}`) })
+	l.change("test", func(o *kaasv1.HostOSConfiguration) { o.Spec.Configs[0].Values.Raw = []byte(`{"a":1}`) })
 	if got := l.run("w-0"); !cmp.Equal(got["w-0"], []string{playbook}) {
 		t.Errorf("executed %q after a change of values, want the playbook", got)
 	}
-	clearSelector := func(o *kaas.HostOSConfiguration) { o.Spec.MachineSelector.MatchLabels = nil }
-	restore := func(o *kaas.HostOSConfiguration) {
+	clearSelector := func(o *kaasv1.HostOSConfiguration) { o.Spec.MachineSelector.MatchLabels = nil }
+	restore := func(o *kaasv1.HostOSConfiguration) {
 		o.Spec.MachineSelector.MatchLabels = map[string]string{"day2": "true"}
 	}
 	l.change("test", clearSelector)
@@ -353,7 +353,7 @@ func TestDeletion(t *testing.T) {
 	if diff := cmp.Diff(rest, l.items("w-0")); diff != "" || len(l.lcmMachine("w-0").Spec.StateItemsOverwrites) != 2 {
 		t.Errorf("items of w-0 (-want +got):\n%s", diff)
 	}
-	if got := len(get(l, "c1", new(lcm.LCMCluster)).Spec.MachinesTypes[lcm.MachineControl]); got != 2 {
+	if got := len(get(l, "c1", new(lcmv1.LCMCluster)).Spec.MachinesTypes[lcmv1.MachineControl]); got != 2 {
 		t.Errorf("the LCMCluster has %d items for control, want 2", got)
 	}
 	l.agent("w-0", succeed)
@@ -366,7 +366,7 @@ func TestDeletion(t *testing.T) {
 		t.Errorf("w-1 executed %q", got)
 	}
 	l.settle()
-	if err := l.Get(t.Context(), key("test"), new(kaas.HostOSConfiguration)); !apierrors.IsNotFound(err) {
+	if err := l.Get(t.Context(), key("test"), new(kaasv1.HostOSConfiguration)); !apierrors.IsNotFound(err) {
 		t.Errorf("the object after all agents have removed the results: %v", err)
 	}
 }
@@ -374,19 +374,19 @@ func TestDeletion(t *testing.T) {
 // An object that was never applied, and one whose items others have taken over, do not wait.
 func TestDeletionDoesNotWaitForItemsOfOthers(t *testing.T) {
 	l := start(t, objects([]client.Object{lcmCluster(), hoc("x", config("b-c", "1.0.0", "")), hoc("x-b", config("c", "1.0.0", ""))}, worker("w-0"))...)
-	l.status("x-b", func(o *kaas.HostOSConfiguration) { o.Status.IsValid = ptr.To(false) })
+	l.status("x-b", func(o *kaasv1.HostOSConfiguration) { o.Status.IsValid = ptr.To(false) })
 	l.run("w-0")
 	if o := l.hoc("x-b"); len(o.Finalizers) != 0 || o.Status.StateItems != nil {
 		t.Errorf("an object that is not valid has finalizers %q and items %q", o.Finalizers, o.Status.StateItems)
 	}
-	l.change("x", func(o *kaas.HostOSConfiguration) { o.Spec.Configs = []kaas.Config{config("d", "1.0.0", "")} })
+	l.change("x", func(o *kaasv1.HostOSConfiguration) { o.Spec.Configs = []kaasv1.Config{config("d", "1.0.0", "")} })
 	l.status("x-b", validate)
 	l.run("w-0")
 	if err := l.Delete(t.Context(), hoc("x")); err != nil {
 		t.Fatal(err)
 	}
 	l.run("w-0")
-	if err := l.Get(t.Context(), key("x"), new(kaas.HostOSConfiguration)); !apierrors.IsNotFound(err) {
+	if err := l.Get(t.Context(), key("x"), new(kaasv1.HostOSConfiguration)); !apierrors.IsNotFound(err) {
 		t.Errorf("x still exists: %v, %v", err, l.hoc("x").Status.StateItems)
 	}
 	if diff := cmp.Diff([]string{releaseItem.Name, "host-os-download-x-b-c-1.0.0-reconfigure", "host-os-x-b-c-1.0.0-reconfigure"}, l.items("w-0")); diff != "" {
@@ -398,7 +398,7 @@ func TestDeletionDoesNotWaitForItemsOfOthers(t *testing.T) {
 func TestDeletionWaitsForRemovedConfigs(t *testing.T) {
 	l := start(t, objects([]client.Object{lcmCluster(), hoc("test", config("sample", "1.0.0", ""))}, worker("w-0"))...)
 	l.run("w-0")
-	l.change("test", func(o *kaas.HostOSConfiguration) { o.Spec.Configs = []kaas.Config{config("other", "1.0.0", "")} })
+	l.change("test", func(o *kaasv1.HostOSConfiguration) { o.Spec.Configs = []kaasv1.Config{config("other", "1.0.0", "")} })
 	l.settle()
 	if err := l.Delete(t.Context(), hoc("test")); err != nil {
 		t.Fatal(err)
@@ -409,7 +409,7 @@ func TestDeletionWaitsForRemovedConfigs(t *testing.T) {
 	}
 	l.agent("w-0", succeed)
 	l.settle()
-	if err := l.Get(t.Context(), key("test"), new(kaas.HostOSConfiguration)); !apierrors.IsNotFound(err) {
+	if err := l.Get(t.Context(), key("test"), new(kaasv1.HostOSConfiguration)); !apierrors.IsNotFound(err) {
 		t.Errorf("the object still exists: %v", err)
 	}
 }
@@ -420,7 +420,7 @@ func TestMachinesLeaveAndJoin(t *testing.T) {
 	l.machine("w-1", unlabel)
 	l.run("w-0", "w-1")
 	l.machine("w-0", unlabel)
-	l.machine("w-1", func(m *cluster.Machine) { m.Labels = map[string]string{"day2": "true"} })
+	l.machine("w-1", func(m *clusterv1.Machine) { m.Labels = map[string]string{"day2": "true"} })
 	if got := l.run("w-0", "w-1"); !cmp.Equal(got, map[string][]string{"w-0": nil, "w-1": {download, playbook}}) {
 		t.Errorf("executed %q, want the items on w-1", got)
 	}
@@ -454,7 +454,7 @@ func TestWritesOfAChange(t *testing.T) {
 	l := start(t, objects([]client.Object{lcmCluster(), hoc("test", config("a", "1.0.0", ""), config("b", "1.0.0", ""), config("c", "1.0.0", `{"a":1}`))}, worker("w-0"), worker("w-1"))...)
 	l.machine("w-1", unlabel)
 	l.run("w-0", "w-1")
-	l.change("test", func(o *kaas.HostOSConfiguration) {
+	l.change("test", func(o *kaasv1.HostOSConfiguration) {
 		o.Spec.Configs[2].Values.Raw = []byte(`{"a":2}`)
 		o.Spec.Configs[0].Description = "changed, too"
 	})
@@ -467,7 +467,7 @@ func TestWritesOfAChange(t *testing.T) {
 	}
 }
 
-func size(t *testing.T, states map[string]kaas.ConfigMachineState) int {
+func size(t *testing.T, states map[string]kaasv1.ConfigMachineState) int {
 	b, err := json.Marshal(states)
 	if err != nil {
 		t.Fatal(err)

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/controller/reconcile/readafterwrite"
 	"github.com/metalab-dev/metalab/controller/reconcile/watch"
@@ -34,9 +34,9 @@ type machines struct {
 func (r *machines) setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hoc-machines").
-		For(&lcm.LCMMachine{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, reported))).
-		Watches(&cluster.Machine{}, &handler.EnqueueRequestForObject{}). // the Machine has the name of its LCMMachine
-		Watches(&kaas.HostOSConfiguration{}, r.configurationEvents()).
+		For(&lcmv1.LCMMachine{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, reported))).
+		Watches(&clusterv1.Machine{}, &handler.EnqueueRequestForObject{}). // the Machine has the name of its LCMMachine
+		Watches(&kaasv1.HostOSConfiguration{}, r.configurationEvents()).
 		WithOptions(r.Options()).
 		Complete(r)
 }
@@ -44,7 +44,7 @@ func (r *machines) setup(mgr manager.Manager) error {
 // reported passes updates by which an agent has reported a distribution, or added or
 // removed results.
 var reported = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-	was, is := e.ObjectOld.(*lcm.LCMMachine).Status, e.ObjectNew.(*lcm.LCMMachine).Status
+	was, is := e.ObjectOld.(*lcmv1.LCMMachine).Status, e.ObjectNew.(*lcmv1.LCMMachine).Status
 	if len(was.StateItemStatuses) != len(is.StateItemStatuses) || !equality.Semantic.DeepEqual(was.Distribution, is.Distribution) {
 		return true
 	}
@@ -61,7 +61,7 @@ var reported = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 func (r *machines) configurationEvents() handler.EventHandler {
 	type work = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	all := func(ctx context.Context, o client.Object, q work) {
-		for _, req := range watch.Requests[*lcm.LCMMachine](ctx, r.Client, &lcm.LCMMachineList{}, nil, client.InNamespace(o.GetNamespace())) {
+		for _, req := range watch.Requests[*lcmv1.LCMMachine](ctx, r.Client, &lcmv1.LCMMachineList{}, nil, client.InNamespace(o.GetNamespace())) {
 			q.Add(req)
 		}
 	}
@@ -69,7 +69,7 @@ func (r *machines) configurationEvents() handler.EventHandler {
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q work) { all(ctx, e.Object, q) },
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q work) { all(ctx, e.Object, q) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q work) {
-			was, is := e.ObjectOld.(*kaas.HostOSConfiguration), e.ObjectNew.(*kaas.HostOSConfiguration)
+			was, is := e.ObjectOld.(*kaasv1.HostOSConfiguration), e.ObjectNew.(*kaasv1.HostOSConfiguration)
 			if concerns(was, is) {
 				all(ctx, is, q)
 				return
@@ -82,7 +82,7 @@ func (r *machines) configurationEvents() handler.EventHandler {
 }
 
 // newSecrets returns the machines for which secretValuesChanged became true.
-func newSecrets(was, is *kaas.HostOSConfiguration) (out []types.NamespacedName) {
+func newSecrets(was, is *kaasv1.HostOSConfiguration) (out []types.NamespacedName) {
 	for key, s := range is.Status.MachinesStates {
 		if s.SecretValuesChanged && !was.Status.MachinesStates[key].SecretValuesChanged {
 			if name, ok := nameOf(is, key); ok {
@@ -99,14 +99,14 @@ func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 }
 
 func (r *machines) reconcile(ctx context.Context, key types.NamespacedName) error {
-	var l lcm.LCMMachine
+	var l lcmv1.LCMMachine
 	if err := r.Client.Get(ctx, key, &l); err != nil || !l.DeletionTimestamp.IsZero() {
 		return queue.Deleted(err)
 	}
 	if r.written.Stale(&l) { // the event of the write comes: the same is not written twice
 		return nil
 	}
-	m := new(cluster.Machine)
+	m := new(clusterv1.Machine)
 	if err := r.Client.Get(ctx, key, m); apierrors.IsNotFound(err) {
 		m = nil
 	} else if err != nil {

@@ -11,25 +11,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
 // items returns the two items of a config, without params.
-func items(o *kaas.HostOSConfiguration, c kaas.Config) []lcm.LCMStateItem {
-	return item.HostOS(o.Name, string(c.Module), string(c.ModuleVersion), lcm.PhaseReconfigure)
+func items(o *kaasv1.HostOSConfiguration, c kaasv1.Config) []lcmv1.LCMStateItem {
+	return item.HostOS(o.Name, string(c.Module), string(c.ModuleVersion), lcmv1.PhaseReconfigure)
 }
 
 // sorted returns the objects of a namespace in the order of their execution: by their
 // creation, then by their names.
-func sorted(all []kaas.HostOSConfiguration) []*kaas.HostOSConfiguration {
-	out := make([]*kaas.HostOSConfiguration, 0, len(all))
+func sorted(all []kaasv1.HostOSConfiguration) []*kaasv1.HostOSConfiguration {
+	out := make([]*kaasv1.HostOSConfiguration, 0, len(all))
 	for i := range all {
 		out = append(out, &all[i])
 	}
-	slices.SortFunc(out, func(a, b *kaas.HostOSConfiguration) int {
+	slices.SortFunc(out, func(a, b *kaasv1.HostOSConfiguration) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
 	return out
@@ -37,7 +37,7 @@ func sorted(all []kaas.HostOSConfiguration) []*kaas.HostOSConfiguration {
 
 // inOrder returns the indices of an object's configs in the order of their execution:
 // ascending by order, then those without one as they are listed (H17).
-func inOrder(o *kaas.HostOSConfiguration) []int {
+func inOrder(o *kaasv1.HostOSConfiguration) []int {
 	var out []int
 	for i := range o.Spec.Configs {
 		out = append(out, i)
@@ -54,10 +54,10 @@ func inOrder(o *kaas.HostOSConfiguration) []int {
 
 // clusterItems returns the items of one type of machines in an LCMCluster: those that are
 // no host OS items as they are, then those of the objects in the order of their execution.
-func clusterItems(is []lcm.LCMStateItem, all []*kaas.HostOSConfiguration) []lcm.LCMStateItem {
-	out := make([]lcm.LCMStateItem, 0, len(is))
+func clusterItems(is []lcmv1.LCMStateItem, all []*kaasv1.HostOSConfiguration) []lcmv1.LCMStateItem {
+	out := make([]lcmv1.LCMStateItem, 0, len(is))
 	there := map[string]bool{}
-	add := func(its ...lcm.LCMStateItem) {
+	add := func(its ...lcmv1.LCMStateItem) {
 		for _, it := range its {
 			if !there[it.Name] {
 				there[it.Name] = true
@@ -89,16 +89,16 @@ func clusterItems(is []lcm.LCMStateItem, all []*kaas.HostOSConfiguration) []lcm.
 
 // target is a machine that HostOSConfigurations may select.
 type target struct {
-	lcm     *lcm.LCMMachine
-	machine *cluster.Machine // nil: it does not exist
-	reason  string           // why its items may not change now; "" when they may
+	lcm     *lcmv1.LCMMachine
+	machine *clusterv1.Machine // nil: it does not exist
+	reason  string             // why its items may not change now; "" when they may
 }
 
 // newTarget returns a target. Either argument may be nil, but not both.
-func newTarget(m *cluster.Machine, l *lcm.LCMMachine) target {
+func newTarget(m *clusterv1.Machine, l *lcmv1.LCMMachine) target {
 	t := target{lcm: l, machine: m}
 	if l == nil {
-		t.lcm = &lcm.LCMMachine{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}}
+		t.lcm = &lcmv1.LCMMachine{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}}
 		t.reason = "it has no LCMMachine yet"
 		return t
 	}
@@ -108,7 +108,7 @@ func newTarget(m *cluster.Machine, l *lcm.LCMMachine) target {
 
 // overwrites returns the overwrites of a machine: those of the objects, and of other items
 // as they are.
-func (t target) overwrites(all []*kaas.HostOSConfiguration) map[string]map[string]string {
+func (t target) overwrites(all []*kaasv1.HostOSConfiguration) map[string]map[string]string {
 	is := t.lcm.Spec.StateItemsOverwrites
 	out := map[string]map[string]string{}
 	for name, params := range is {
@@ -142,15 +142,15 @@ func (t target) overwrites(all []*kaas.HostOSConfiguration) map[string]map[strin
 
 // planned is a config of an object on a machine.
 type planned struct {
-	config kaas.Config
-	items  []lcm.LCMStateItem // with the params that the machine has to have; nil params: none yet
-	wanted []lcm.LCMStateItem // with those that it will have once nothing is withheld
-	reason string             // why the two differ
+	config kaasv1.Config
+	items  []lcmv1.LCMStateItem // with the params that the machine has to have; nil params: none yet
+	wanted []lcmv1.LCMStateItem // with those that it will have once nothing is withheld
+	reason string               // why the two differ
 }
 
 // plan returns the configs of an object on the machine, nil when the object does not select
 // it. reported means that machinesStates shows the change of a Secret already.
-func (t target) plan(o *kaas.HostOSConfiguration, reported bool) []planned {
+func (t target) plan(o *kaasv1.HostOSConfiguration, reported bool) []planned {
 	if !t.selected(o) {
 		return nil
 	}
@@ -171,7 +171,7 @@ func (t target) plan(o *kaas.HostOSConfiguration, reported bool) []planned {
 
 // selected reports whether an object of its namespace selects the machine. An empty selector
 // selects none (H9).
-func (t target) selected(o *kaas.HostOSConfiguration) bool {
+func (t target) selected(o *kaasv1.HostOSConfiguration) bool {
 	s := o.Spec.MachineSelector
 	if t.machine == nil || !t.machine.DeletionTimestamp.IsZero() || len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
 		return false
@@ -186,7 +186,7 @@ const unsupported = "the distribution "
 
 // withhold reports whether the wanted params of a config may be applied now, and the reason if
 // not.
-func (t target) withhold(p planned, status kaas.ConfigStatus, reported bool) (reason string, apply bool) {
+func (t target) withhold(p planned, status kaasv1.ConfigStatus, reported bool) (reason string, apply bool) {
 	if why := t.unsupported(status.SupportedDistributions); why != "" {
 		return why, false
 	}
@@ -216,7 +216,7 @@ func secretChanged(is, wanted map[string]string) bool {
 func (t target) key() string { return t.lcm.Namespace + "/" + t.lcm.Name }
 
 // asTheyAre returns items with the params that the machine has now.
-func (t target) asTheyAre(its []lcm.LCMStateItem) []lcm.LCMStateItem {
+func (t target) asTheyAre(its []lcmv1.LCMStateItem) []lcmv1.LCMStateItem {
 	out := slices.Clone(its)
 	for i := range out {
 		out[i].Params = t.lcm.Spec.StateItemsOverwrites[out[i].Name]
@@ -247,7 +247,7 @@ func (t target) unsupported(distributions []string) string {
 
 // withParams returns the items of a config with their params. Secrets are referred to: their
 // data are never in an LCMMachine (H21).
-func withParams(o *kaas.HostOSConfiguration, i int) []lcm.LCMStateItem {
+func withParams(o *kaasv1.HostOSConfiguration, i int) []lcmv1.LCMStateItem {
 	c, status := o.Spec.Configs[i], o.Status.Configs[i]
 	out := items(o, c)
 	path := fmt.Sprintf("%s/%s-%s", item.ModulesDir, c.Module, c.ModuleVersion)

@@ -8,27 +8,27 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
 // itemStates are the states of machinesStates.
-var itemStates = map[item.Progress]kaas.ItemState{
-	item.NotStarted: kaas.ItemNotStarted,
-	item.Running:    kaas.ItemRunning,
-	item.Succeeded:  kaas.ItemSuccess,
-	item.Failed:     kaas.ItemFailed,
+var itemStates = map[item.Progress]kaasv1.ItemState{
+	item.NotStarted: kaasv1.ItemNotStarted,
+	item.Running:    kaasv1.ItemRunning,
+	item.Succeeded:  kaasv1.ItemSuccess,
+	item.Failed:     kaasv1.ItemFailed,
 }
 
 // statusOf returns the state of an item on the machine.
-func (t target) statusOf(it lcm.LCMStateItem) kaas.ConfigItemStatus {
-	s := kaas.ConfigItemStatus{State: kaas.ItemNotStarted}
+func (t target) statusOf(it lcmv1.LCMStateItem) kaasv1.ConfigItemStatus {
+	s := kaasv1.ConfigItemStatus{State: kaasv1.ItemNotStarted}
 	if len(it.Params) == 0 { // the machine does not have it yet
 		return s
 	}
 	s.State = itemStates[item.ProgressOf(it, t.lcm.Status.StateItemStatuses, t.lcm.Status.AgentVersion)]
-	if s.State == kaas.ItemSuccess {
+	if s.State == kaasv1.ItemSuccess {
 		s.Hash = t.lcm.Status.StateItemStatuses[it.Name].Hash
 	}
 	return s
@@ -36,7 +36,7 @@ func (t target) statusOf(it lcm.LCMStateItem) kaas.ConfigItemStatus {
 
 // state returns the machine's entry in machinesStates, nil when it has none. exclusive are
 // the recorded names of items that no other object has.
-func (t target) state(o *kaas.HostOSConfiguration, exclusive map[string]bool) *kaas.ConfigMachineState {
+func (t target) state(o *kaasv1.HostOSConfiguration, exclusive map[string]bool) *kaasv1.ConfigMachineState {
 	before, exists := o.Status.MachinesStates[t.key()]
 	if stageOf(o) == waiting && !validated(o) {
 		if !exists {
@@ -55,7 +55,7 @@ func (t target) state(o *kaas.HostOSConfiguration, exclusive map[string]bool) *k
 	return s
 }
 
-func (t target) planUnlessRemoved(o *kaas.HostOSConfiguration) []planned {
+func (t target) planUnlessRemoved(o *kaasv1.HostOSConfiguration) []planned {
 	if stageOf(o) == removed {
 		return nil
 	}
@@ -63,8 +63,8 @@ func (t target) planUnlessRemoved(o *kaas.HostOSConfiguration) []planned {
 }
 
 // selectedState returns the entry of a machine that the object selects.
-func (t target) selectedState(o *kaas.HostOSConfiguration, before kaas.ConfigMachineState, plan []planned) *kaas.ConfigMachineState {
-	s := &kaas.ConfigMachineState{Selected: true, ObservedGeneration: o.Generation, ConfigStateItemsStatuses: map[string]map[string]kaas.ConfigItemStatus{}}
+func (t target) selectedState(o *kaasv1.HostOSConfiguration, before kaasv1.ConfigMachineState, plan []planned) *kaasv1.ConfigMachineState {
+	s := &kaasv1.ConfigMachineState{Selected: true, ObservedGeneration: o.Generation, ConfigStateItemsStatuses: map[string]map[string]kaasv1.ConfigItemStatus{}}
 	var reasons []string
 	for _, p := range plan {
 		key := string(p.config.Module) + "-" + string(p.config.ModuleVersion)
@@ -78,7 +78,7 @@ func (t target) selectedState(o *kaas.HostOSConfiguration, before kaas.ConfigMac
 				reasons = append(reasons, reason)
 			}
 		}
-		statuses := map[string]kaas.ConfigItemStatus{}
+		statuses := map[string]kaasv1.ConfigItemStatus{}
 		for _, it := range p.items {
 			statuses[it.Name] = t.statusOf(it)
 		}
@@ -87,7 +87,7 @@ func (t target) selectedState(o *kaas.HostOSConfiguration, before kaas.ConfigMac
 		}
 		for _, it := range p.wanted {
 			changed := secretChanged(t.lcm.Spec.StateItemsOverwrites[it.Name], it.Params)
-			waits := before.SecretValuesChanged && it.Params[item.ParamSecretVersion] != "" && t.statusOf(it).State != kaas.ItemSuccess
+			waits := before.SecretValuesChanged && it.Params[item.ParamSecretVersion] != "" && t.statusOf(it).State != kaasv1.ItemSuccess
 			s.SecretValuesChanged = s.SecretValuesChanged || changed || waits
 		}
 	}
@@ -96,11 +96,11 @@ func (t target) selectedState(o *kaas.HostOSConfiguration, before kaas.ConfigMac
 }
 
 // refreshed returns an entry with the states of the items as the machine has them.
-func (t target) refreshed(s kaas.ConfigMachineState) *kaas.ConfigMachineState {
+func (t target) refreshed(s kaasv1.ConfigMachineState) *kaasv1.ConfigMachineState {
 	out := s.DeepCopy()
 	for _, statuses := range out.ConfigStateItemsStatuses {
 		for name := range statuses {
-			statuses[name] = kaas.ConfigItemStatus{State: kaas.ItemNotStarted}
+			statuses[name] = kaasv1.ConfigItemStatus{State: kaasv1.ItemNotStarted}
 			for _, it := range t.lcm.Spec.StateItems {
 				if it.Name == name {
 					statuses[name] = t.statusOf(it)
@@ -113,7 +113,7 @@ func (t target) refreshed(s kaas.ConfigMachineState) *kaas.ConfigMachineState {
 
 // left returns which of the names an LCMMachine still has, in its overwrites, its items or
 // its results.
-func left(m *lcm.LCMMachine, named map[string]bool) []string {
+func left(m *lcmv1.LCMMachine, named map[string]bool) []string {
 	found := map[string]bool{}
 	add := func(name string) {
 		if named[name] {
@@ -136,9 +136,9 @@ func left(m *lcm.LCMMachine, named map[string]bool) []string {
 const maxStates = 1 << 20
 
 // details remove details from an entry, each more than the one before.
-var details = []func(*kaas.ConfigMachineState){
-	func(*kaas.ConfigMachineState) {},
-	func(s *kaas.ConfigMachineState) {
+var details = []func(*kaasv1.ConfigMachineState){
+	func(*kaasv1.ConfigMachineState) {},
+	func(s *kaasv1.ConfigMachineState) {
 		for _, statuses := range s.ConfigStateItemsStatuses {
 			for name, status := range statuses {
 				status.Hash = ""
@@ -146,10 +146,10 @@ var details = []func(*kaas.ConfigMachineState){
 			}
 		}
 	},
-	func(s *kaas.ConfigMachineState) {
+	func(s *kaasv1.ConfigMachineState) {
 		for key, statuses := range s.ConfigStateItemsStatuses {
-			maps.DeleteFunc(statuses, func(_ string, status kaas.ConfigItemStatus) bool {
-				return status.State == kaas.ItemSuccess || status.State == kaas.ItemNotStarted
+			maps.DeleteFunc(statuses, func(_ string, status kaasv1.ConfigItemStatus) bool {
+				return status.State == kaasv1.ItemSuccess || status.State == kaasv1.ItemNotStarted
 			})
 			if len(statuses) == 0 {
 				delete(s.ConfigStateItemsStatuses, key)
@@ -159,7 +159,7 @@ var details = []func(*kaas.ConfigMachineState){
 }
 
 // fit removes details from all entries until they have at most limit bytes.
-func fit(states map[string]kaas.ConfigMachineState, limit int) map[string]kaas.ConfigMachineState {
+func fit(states map[string]kaasv1.ConfigMachineState, limit int) map[string]kaasv1.ConfigMachineState {
 	const atMost = 500 // bytes of an item with the longest names
 	for _, reduce := range details {
 		count := 0
@@ -185,7 +185,7 @@ func fit(states map[string]kaas.ConfigMachineState, limit int) map[string]kaas.C
 }
 
 // isState reports whether an entry equals another one with all details or with fewer.
-func isState(entry, of *kaas.ConfigMachineState) bool {
+func isState(entry, of *kaasv1.ConfigMachineState) bool {
 	if entry == nil || of == nil {
 		return entry == of
 	}

@@ -11,14 +11,14 @@ import (
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	api "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
+	hostprofilev1 "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
 )
 
 // Match returns the disk of each device of a profile, in the profile's order. No two devices
 // share a disk. A device gets the first fitting disk of the list, unless a later device would
 // then have none. An error names the device without a disk, its bounds, and how each disk
 // differs from them.
-func Match(devices []api.ProfileDevice, disks []metal3.Storage) ([]metal3.Storage, error) {
+func Match(devices []hostprofilev1.ProfileDevice, disks []metal3.Storage) ([]metal3.Storage, error) {
 	diskOf := make([]int, len(devices)) // index of a disk
 	deviceOf := make([]int, len(disks)) // index of a device; -1 means none
 	for i := range deviceOf {
@@ -55,7 +55,7 @@ func Match(devices []api.ProfileDevice, disks []metal3.Storage) ([]metal3.Storag
 }
 
 // mismatch describes a device that has no disk.
-func mismatch(i int, d api.Device, disks []metal3.Storage) error {
+func mismatch(i int, d hostprofilev1.Device, disks []metal3.Storage) error {
 	var why []string
 	for _, disk := range disks {
 		why = append(why, Name(disk)+" "+cmp.Or(differs(d, disk), "is taken by another device of the profile"))
@@ -67,7 +67,7 @@ func mismatch(i int, d api.Device, disks []metal3.Storage) error {
 }
 
 // bounds returns what a device demands of its disk.
-func bounds(d api.Device) string {
+func bounds(d hostprofilev1.Device) string {
 	var out []string
 	for _, b := range []struct{ name, value string }{{"byName", d.ByName}, {"workBy", d.WorkBy}, {"minSize", string(d.MinSize)}, {"maxSize", string(d.MaxSize)}, {"type", d.Type}} {
 		if b.value != "" {
@@ -78,7 +78,7 @@ func bounds(d api.Device) string {
 }
 
 // differs returns the demand of a device that a disk does not meet, "" when it meets all.
-func differs(d api.Device, disk metal3.Storage) string {
+func differs(d hostprofilev1.Device, disk metal3.Storage) string {
 	size := int64(disk.SizeBytes)
 	switch {
 	case d.ByName != "" && !slices.Contains(names(disk), d.ByName):
@@ -96,7 +96,7 @@ func differs(d api.Device, disk metal3.Storage) string {
 }
 
 // bytesOf returns a size in bytes; -1 of a text that is none, which the API refuses.
-func bytesOf(s api.Size) int64 {
+func bytesOf(s hostprofilev1.Size) int64 {
 	q, err := resource.ParseQuantity(string(s))
 	if err != nil {
 		return -1
@@ -161,7 +161,7 @@ const defaultWays = "by_id,by_path,by_wwn,by_name"
 
 // hints returns the hints that name a disk in the first way of the device's workBy that the
 // disk has; nil when it has none.
-func hints(d api.Device, disk metal3.Storage) *metal3.RootDeviceHints {
+func hints(d hostprofilev1.Device, disk metal3.Storage) *metal3.RootDeviceHints {
 	for way := range strings.SplitSeq(cmp.Or(d.WorkBy, defaultWays), ",") {
 		if find, ok := ways[strings.TrimSpace(way)]; ok {
 			if h := find(disk); h != (metal3.RootDeviceHints{}) {
@@ -174,7 +174,7 @@ func hints(d api.Device, disk metal3.Storage) *metal3.RootDeviceHints {
 
 // RootDeviceHints returns the hints that select the disk of the first device; nil when the
 // profile has no device.
-func RootDeviceHints(devices []api.ProfileDevice, matched []metal3.Storage) *metal3.RootDeviceHints {
+func RootDeviceHints(devices []hostprofilev1.ProfileDevice, matched []metal3.Storage) *metal3.RootDeviceHints {
 	if len(devices) == 0 || len(matched) == 0 {
 		return nil
 	}
@@ -185,8 +185,8 @@ func RootDeviceHints(devices []api.ProfileDevice, matched []metal3.Storage) *met
 // of the specification: those of the disks' layout, which the image has, and those of the
 // boot loader. A software RAID of a profile has partitions as members, and Metal3's
 // spec.raid has only complete disks.
-func Unapplied(s *api.BareMetalHostProfileSpec) (out []string) {
-	in := func(list []api.ProfileDevice, has func(api.ProfileDevice) bool) bool {
+func Unapplied(s *hostprofilev1.BareMetalHostProfileSpec) (out []string) {
+	in := func(list []hostprofilev1.ProfileDevice, has func(hostprofilev1.ProfileDevice) bool) bool {
 		return slices.ContainsFunc(list, has)
 	}
 	for _, f := range []struct {
@@ -194,9 +194,9 @@ func Unapplied(s *api.BareMetalHostProfileSpec) (out []string) {
 		set  bool
 	}{
 		{"grubConfig", s.GrubConfig != nil},
-		{"devices[].device.wipe", in(s.Devices, func(d api.ProfileDevice) bool { return d.Device.Wipe })},
-		{"devices[].device.useFor", in(s.Devices, func(d api.ProfileDevice) bool { return len(d.Device.UseFor) > 0 })},
-		{"devices[].partitions", in(s.Devices, func(d api.ProfileDevice) bool { return len(d.Partitions) > 0 })},
+		{"devices[].device.wipe", in(s.Devices, func(d hostprofilev1.ProfileDevice) bool { return d.Device.Wipe })},
+		{"devices[].device.useFor", in(s.Devices, func(d hostprofilev1.ProfileDevice) bool { return len(d.Device.UseFor) > 0 })},
+		{"devices[].partitions", in(s.Devices, func(d hostprofilev1.ProfileDevice) bool { return len(d.Partitions) > 0 })},
 		{"softRaidDevices", len(s.SoftRaidDevices) > 0},
 		{"volumeGroups", len(s.VolumeGroups) > 0},
 		{"logicalVolumes", len(s.LogicalVolumes) > 0},

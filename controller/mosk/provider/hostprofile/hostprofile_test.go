@@ -8,7 +8,7 @@ import (
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
-	api "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
+	hostprofilev1 "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
 )
 
 // The disks of a server: two SSDs of 100 GiB and 500 GiB, an HDD of 4 TiB.
@@ -20,9 +20,9 @@ func disks() []metal3.Storage {
 	}
 }
 
-func profileOf(devices ...api.Device) (out []api.ProfileDevice) {
+func profileOf(devices ...hostprofilev1.Device) (out []hostprofilev1.ProfileDevice) {
 	for _, d := range devices {
-		out = append(out, api.ProfileDevice{Device: d})
+		out = append(out, hostprofilev1.ProfileDevice{Device: d})
 	}
 	return out
 }
@@ -30,31 +30,31 @@ func profileOf(devices ...api.Device) (out []api.ProfileDevice) {
 func TestDisksAreMatchedWithDevices(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
-		devices []api.Device
+		devices []hostprofilev1.Device
 		want    string   // names of disks
 		err     []string // its parts
 	}{
 		{"no device", nil, "", nil},
-		{"any disk", []api.Device{{}}, "/dev/sda", nil},
-		{"a disk for each device", []api.Device{{}, {}, {}}, "/dev/sda /dev/sdb /dev/sdc", nil},
-		{"more devices than disks", []api.Device{{}, {}, {}, {}}, "", []string{"spec.devices[3].device (any disk)", "/dev/sda is taken by another device"}},
-		{"least size", []api.Device{{MinSize: "101Gi"}}, "/dev/sdb", nil},
-		{"exactly the least size", []api.Device{{MinSize: "100Gi"}}, "/dev/sda", nil},
-		{"greatest size", []api.Device{{MinSize: "101Gi", MaxSize: "5Ti", Type: "hdd"}}, "/dev/sdc", nil},
-		{"exactly the greatest size", []api.Device{{MaxSize: "100Gi"}}, "/dev/sda", nil},
-		{"disks that are too small", []api.Device{{}, {MinSize: "5Ti"}}, "", []string{"spec.devices[1].device (minSize 5Ti)", "/dev/sda has 100Gi, less than minSize 5Ti", "/dev/sdc has 4096Gi, less than"}},
-		{"disks that are too big", []api.Device{{MaxSize: "50Gi"}}, "", []string{"spec.devices[0].device (maxSize 50Gi)", "/dev/sda has 100Gi, more than maxSize 50Gi"}},
-		{"type", []api.Device{{Type: "HDD"}}, "/dev/sdc", nil},
-		{"type that no disk has", []api.Device{{Type: "nvme"}}, "", []string{"type nvme", "/dev/sda is of the type ssd, not nvme", "/dev/sdc is of the type hdd, not nvme"}},
-		{"name", []api.Device{{ByName: "/dev/sdb"}}, "/dev/sdb", nil},
-		{"another name of a disk", []api.Device{{ByName: "/dev/disk/by-id/ata-a"}}, "/dev/sda", nil},
-		{"name that no disk has", []api.Device{{ByName: "/dev/nvme0n1"}}, "", []string{"byName /dev/nvme0n1", "/dev/sda is not /dev/nvme0n1"}},
-		{"name of a disk that is too small", []api.Device{{ByName: "/dev/sda", MinSize: "1Ti"}}, "", []string{"/dev/sda has 100Gi, less than minSize 1Ti", "/dev/sdb is not /dev/sda"}},
-		{"way that some disks have", []api.Device{{WorkBy: "by_wwn", MinSize: "101Gi"}}, "/dev/sdb", nil},
-		{"way that no disk has", []api.Device{{WorkBy: "by_path", MinSize: "1Ti"}}, "", []string{"workBy by_path", "/dev/sdc has no name of workBy by_path"}},
-		{"later device that needs the first disk", []api.Device{{MinSize: "60Gi"}, {ByName: "/dev/sda"}}, "/dev/sdb /dev/sda", nil},
-		{"chain of devices that move", []api.Device{{}, {Type: "ssd"}, {ByName: "/dev/sda"}}, "/dev/sdc /dev/sdb /dev/sda", nil},
-		{"disk that two devices name", []api.Device{{ByName: "/dev/sdc"}, {ByName: "/dev/sdc"}}, "", []string{"spec.devices[1].device", "/dev/sdc is taken by another device"}},
+		{"any disk", []hostprofilev1.Device{{}}, "/dev/sda", nil},
+		{"a disk for each device", []hostprofilev1.Device{{}, {}, {}}, "/dev/sda /dev/sdb /dev/sdc", nil},
+		{"more devices than disks", []hostprofilev1.Device{{}, {}, {}, {}}, "", []string{"spec.devices[3].device (any disk)", "/dev/sda is taken by another device"}},
+		{"least size", []hostprofilev1.Device{{MinSize: "101Gi"}}, "/dev/sdb", nil},
+		{"exactly the least size", []hostprofilev1.Device{{MinSize: "100Gi"}}, "/dev/sda", nil},
+		{"greatest size", []hostprofilev1.Device{{MinSize: "101Gi", MaxSize: "5Ti", Type: "hdd"}}, "/dev/sdc", nil},
+		{"exactly the greatest size", []hostprofilev1.Device{{MaxSize: "100Gi"}}, "/dev/sda", nil},
+		{"disks that are too small", []hostprofilev1.Device{{}, {MinSize: "5Ti"}}, "", []string{"spec.devices[1].device (minSize 5Ti)", "/dev/sda has 100Gi, less than minSize 5Ti", "/dev/sdc has 4096Gi, less than"}},
+		{"disks that are too big", []hostprofilev1.Device{{MaxSize: "50Gi"}}, "", []string{"spec.devices[0].device (maxSize 50Gi)", "/dev/sda has 100Gi, more than maxSize 50Gi"}},
+		{"type", []hostprofilev1.Device{{Type: "HDD"}}, "/dev/sdc", nil},
+		{"type that no disk has", []hostprofilev1.Device{{Type: "nvme"}}, "", []string{"type nvme", "/dev/sda is of the type ssd, not nvme", "/dev/sdc is of the type hdd, not nvme"}},
+		{"name", []hostprofilev1.Device{{ByName: "/dev/sdb"}}, "/dev/sdb", nil},
+		{"another name of a disk", []hostprofilev1.Device{{ByName: "/dev/disk/by-id/ata-a"}}, "/dev/sda", nil},
+		{"name that no disk has", []hostprofilev1.Device{{ByName: "/dev/nvme0n1"}}, "", []string{"byName /dev/nvme0n1", "/dev/sda is not /dev/nvme0n1"}},
+		{"name of a disk that is too small", []hostprofilev1.Device{{ByName: "/dev/sda", MinSize: "1Ti"}}, "", []string{"/dev/sda has 100Gi, less than minSize 1Ti", "/dev/sdb is not /dev/sda"}},
+		{"way that some disks have", []hostprofilev1.Device{{WorkBy: "by_wwn", MinSize: "101Gi"}}, "/dev/sdb", nil},
+		{"way that no disk has", []hostprofilev1.Device{{WorkBy: "by_path", MinSize: "1Ti"}}, "", []string{"workBy by_path", "/dev/sdc has no name of workBy by_path"}},
+		{"later device that needs the first disk", []hostprofilev1.Device{{MinSize: "60Gi"}, {ByName: "/dev/sda"}}, "/dev/sdb /dev/sda", nil},
+		{"chain of devices that move", []hostprofilev1.Device{{}, {Type: "ssd"}, {ByName: "/dev/sda"}}, "/dev/sdc /dev/sdb /dev/sda", nil},
+		{"disk that two devices name", []hostprofilev1.Device{{ByName: "/dev/sdc"}, {ByName: "/dev/sdc"}}, "", []string{"spec.devices[1].device", "/dev/sdc is taken by another device"}},
 	} {
 		got, err := Match(profileOf(tt.devices...), disks())
 		var names []string
@@ -70,7 +70,7 @@ func TestDisksAreMatchedWithDevices(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Match(profileOf(api.Device{}), nil); err == nil || !strings.Contains(err.Error(), "the server has no disk") {
+	if _, err := Match(profileOf(hostprofilev1.Device{}), nil); err == nil || !strings.Contains(err.Error(), "the server has no disk") {
 		t.Errorf("Match without disks = %v", err)
 	}
 }
@@ -80,17 +80,17 @@ func TestRootDeviceHints(t *testing.T) {
 	hint := func(h metal3.RootDeviceHints) *metal3.RootDeviceHints { return &h }
 	for _, tt := range []struct {
 		name   string
-		device api.Device
+		device hostprofilev1.Device
 		want   *metal3.RootDeviceHints
 	}{
-		{"by default the serial number", api.Device{}, hint(metal3.RootDeviceHints{SerialNumber: "S-A"})},
-		{"disk without a serial number", api.Device{ByName: "/dev/sdb"}, hint(metal3.RootDeviceHints{WWN: "0x5b"})},
-		{"disk that has a name alone", api.Device{ByName: "/dev/sdc"}, hint(metal3.RootDeviceHints{DeviceName: "/dev/sdc"})},
-		{"name", api.Device{WorkBy: "by_name"}, hint(metal3.RootDeviceHints{DeviceName: "/dev/sda"})},
-		{"path", api.Device{WorkBy: " by_path , by_name"}, hint(metal3.RootDeviceHints{DeviceName: "/dev/disk/by-path/pci-0"})},
-		{"World Wide Name", api.Device{WorkBy: "by_wwn,by_id"}, hint(metal3.RootDeviceHints{WWN: "0x5a"})},
+		{"by default the serial number", hostprofilev1.Device{}, hint(metal3.RootDeviceHints{SerialNumber: "S-A"})},
+		{"disk without a serial number", hostprofilev1.Device{ByName: "/dev/sdb"}, hint(metal3.RootDeviceHints{WWN: "0x5b"})},
+		{"disk that has a name alone", hostprofilev1.Device{ByName: "/dev/sdc"}, hint(metal3.RootDeviceHints{DeviceName: "/dev/sdc"})},
+		{"name", hostprofilev1.Device{WorkBy: "by_name"}, hint(metal3.RootDeviceHints{DeviceName: "/dev/sda"})},
+		{"path", hostprofilev1.Device{WorkBy: " by_path , by_name"}, hint(metal3.RootDeviceHints{DeviceName: "/dev/disk/by-path/pci-0"})},
+		{"World Wide Name", hostprofilev1.Device{WorkBy: "by_wwn,by_id"}, hint(metal3.RootDeviceHints{WWN: "0x5a"})},
 	} {
-		devices := profileOf(tt.device, api.Device{})
+		devices := profileOf(tt.device, hostprofilev1.Device{})
 		matched, err := Match(devices, disks())
 		if err != nil {
 			t.Fatal(err)
@@ -108,11 +108,11 @@ func TestRootDeviceHints(t *testing.T) {
 // listed as one that is not.
 func TestEachFieldIsAppliedOrListed(t *testing.T) {
 	applied := []string{"preDeployScript", "postDeployScript", "kernelParameters", "devices"}
-	all := api.BareMetalHostProfileSpec{
-		PreDeployScript: "#!/bin/sh", PostDeployScript: "#!/bin/sh", GrubConfig: &api.GrubConfig{}, RootFSURL: "http://192.0.2.1/r",
-		Devices:         []api.ProfileDevice{{Device: api.Device{ByName: "/dev/sda", WorkBy: "by_name", MinSize: "1", MaxSize: "2", Type: "ssd", Wipe: true, UseFor: []string{"a"}}, Partitions: []api.Partition{{Name: "a"}}}},
-		SoftRaidDevices: []api.SoftRaidDevice{{}}, VolumeGroups: []api.VolumeGroup{{}}, LogicalVolumes: []api.LogicalVolume{{}}, FileSystems: []api.FileSystem{{}},
-		KernelParameters: &api.KernelParameters{},
+	all := hostprofilev1.BareMetalHostProfileSpec{
+		PreDeployScript: "#!/bin/sh", PostDeployScript: "#!/bin/sh", GrubConfig: &hostprofilev1.GrubConfig{}, RootFSURL: "http://192.0.2.1/r",
+		Devices:         []hostprofilev1.ProfileDevice{{Device: hostprofilev1.Device{ByName: "/dev/sda", WorkBy: "by_name", MinSize: "1", MaxSize: "2", Type: "ssd", Wipe: true, UseFor: []string{"a"}}, Partitions: []hostprofilev1.Partition{{Name: "a"}}}},
+		SoftRaidDevices: []hostprofilev1.SoftRaidDevice{{}}, VolumeGroups: []hostprofilev1.VolumeGroup{{}}, LogicalVolumes: []hostprofilev1.LogicalVolume{{}}, FileSystems: []hostprofilev1.FileSystem{{}},
+		KernelParameters: &hostprofilev1.KernelParameters{},
 	}
 	got := Unapplied(&all)
 	for i, v := range reflect.ValueOf(all).Fields() {
@@ -130,7 +130,7 @@ func TestEachFieldIsAppliedOrListed(t *testing.T) {
 		}
 	}
 	all.GrubConfig, all.RootFSURL, all.SoftRaidDevices, all.VolumeGroups, all.LogicalVolumes, all.FileSystems = nil, "", nil, nil, nil, nil
-	all.Devices = profileOf(api.Device{ByName: "/dev/sda"})
+	all.Devices = profileOf(hostprofilev1.Device{ByName: "/dev/sda"})
 	if got := Unapplied(&all); got != nil {
 		t.Errorf("Unapplied = %q of a profile of which all is applied", got)
 	}

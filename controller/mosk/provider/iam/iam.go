@@ -13,41 +13,41 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	iam "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
+	iamv1 "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 )
 
 // role is a role, the client of Keycloak that it is a role of, and where it is bound.
 type role struct {
 	name, client string
-	scope        iam.RoleScope
+	scope        iamv1.RoleScope
 	description  string
 }
 
 // roles are the roles of users.
 var roles = []role{
-	{"global-admin", "kaas", iam.RoleGlobal, "binds roles, and manages what all namespaces share"},
-	{"user", "kaas", iam.RoleNamespace, "makes and changes the clusters of a namespace"},
-	{"operator", "kaas", iam.RoleNamespace, "does so, and manages releases, hosts and credentials"},
-	{"bm-pool-operator", "kaas", iam.RoleNamespace, "manages the hosts of a namespace"},
-	{"cluster-admin", "k8s", iam.RoleCluster, "has all rights in a cluster"},
-	{"stacklight-admin", "sl", iam.RoleCluster, "manages the monitoring of a cluster"},
+	{"global-admin", "kaas", iamv1.RoleGlobal, "binds roles, and manages what all namespaces share"},
+	{"user", "kaas", iamv1.RoleNamespace, "makes and changes the clusters of a namespace"},
+	{"operator", "kaas", iamv1.RoleNamespace, "does so, and manages releases, hosts and credentials"},
+	{"bm-pool-operator", "kaas", iamv1.RoleNamespace, "manages the hosts of a namespace"},
+	{"cluster-admin", "k8s", iamv1.RoleCluster, "has all rights in a cluster"},
+	{"stacklight-admin", "sl", iamv1.RoleCluster, "manages the monitoring of a cluster"},
 }
 
 // scopeOf returns the Scope of a Cluster; of a namespace, if cluster is "", and of all, if
 // namespace is "", too. The names are unique, because the name of a namespace has no dot.
-func scopeOf(namespace, cluster string) *iam.Scope {
-	in, where, name := iam.RoleGlobal, "", "global"
+func scopeOf(namespace, cluster string) *iamv1.Scope {
+	in, where, name := iamv1.RoleGlobal, "", "global"
 	if namespace != "" {
-		in, where, name = iam.RoleNamespace, ":"+namespace, "namespace."+namespace
+		in, where, name = iamv1.RoleNamespace, ":"+namespace, "namespace."+namespace
 	}
 	if cluster != "" {
-		in, where, name = iam.RoleCluster, where+":"+cluster, "cluster."+namespace+"."+cluster
+		in, where, name = iamv1.RoleCluster, where+":"+cluster, "cluster."+namespace+"."+cluster
 	}
-	s := &iam.Scope{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{iam.ScopeFinalizer}}, Spec: iam.ScopeSpec{Namespace: namespace, Cluster: cluster}}
+	s := &iamv1.Scope{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{iamv1.ScopeFinalizer}}, Spec: iamv1.ScopeSpec{Namespace: namespace, Cluster: cluster}}
 	for _, r := range roles {
 		if r.scope == in {
-			s.Spec.Roles = append(s.Spec.Roles, iam.ScopeRole{Role: r.name, Client: r.client, Scope: "m:" + r.client + where + "@" + r.name})
+			s.Spec.Roles = append(s.Spec.Roles, iamv1.ScopeRole{Role: r.name, Client: r.client, Scope: "m:" + r.client + where + "@" + r.name})
 		}
 	}
 	return s
@@ -57,8 +57,8 @@ func scopeOf(namespace, cluster string) *iam.Scope {
 // has changed.
 func Ensure(ctx context.Context, c client.Client, cluster client.ObjectKey) error {
 	for _, r := range roles {
-		o := &iam.IAMRole{ObjectMeta: metav1.ObjectMeta{Name: r.name}, Description: r.description, Scope: r.scope}
-		err := c.Get(ctx, client.ObjectKeyFromObject(o), new(iam.IAMRole))
+		o := &iamv1.IAMRole{ObjectMeta: metav1.ObjectMeta{Name: r.name}, Description: r.description, Scope: r.scope}
+		err := c.Get(ctx, client.ObjectKeyFromObject(o), new(iamv1.IAMRole))
 		if apierrors.IsNotFound(err) {
 			err = c.Create(ctx, o)
 		}
@@ -66,8 +66,8 @@ func Ensure(ctx context.Context, c client.Client, cluster client.ObjectKey) erro
 			return fmt.Errorf("iam: role %s: %w", r.name, err)
 		}
 	}
-	for _, want := range []*iam.Scope{scopeOf("", ""), scopeOf(cluster.Namespace, ""), scopeOf(cluster.Namespace, cluster.Name)} {
-		is := new(iam.Scope)
+	for _, want := range []*iamv1.Scope{scopeOf("", ""), scopeOf(cluster.Namespace, ""), scopeOf(cluster.Namespace, cluster.Name)} {
+		is := new(iamv1.Scope)
 		err := c.Get(ctx, client.ObjectKeyFromObject(want), is)
 		switch {
 		case apierrors.IsNotFound(err):
@@ -77,7 +77,7 @@ func Ensure(ctx context.Context, c client.Client, cluster client.ObjectKey) erro
 		case err == nil && is.DeletionTimestamp.IsZero():
 			before := is.DeepCopy()
 			is.Spec = want.Spec
-			controllerutil.AddFinalizer(is, iam.ScopeFinalizer)
+			controllerutil.AddFinalizer(is, iamv1.ScopeFinalizer)
 			if !equality.Semantic.DeepEqual(before, is) {
 				err = c.Patch(ctx, is, patch.IfUnchanged(before))
 			}
@@ -94,7 +94,7 @@ func Ensure(ctx context.Context, c client.Client, cluster client.ObjectKey) erro
 // namespace's scope, too, once no binding needs that. The bindings of a namespace are the
 // users', and stay.
 func Remove(ctx context.Context, c client.Client, cluster client.ObjectKey, last bool) error {
-	var bindings iam.IAMClusterRoleBindingList
+	var bindings iamv1.IAMClusterRoleBindingList
 	if err := c.List(ctx, &bindings, client.InNamespace(cluster.Namespace)); err != nil {
 		return fmt.Errorf("iam: bindings: %w", err)
 	}
@@ -111,7 +111,7 @@ func Remove(ctx context.Context, c client.Client, cluster client.ObjectKey, last
 	if !last {
 		return nil
 	}
-	var others iam.IAMRoleBindingList
+	var others iamv1.IAMRoleBindingList
 	if err := c.List(ctx, &others, client.InNamespace(cluster.Namespace)); err != nil {
 		return fmt.Errorf("iam: bindings: %w", err)
 	}
@@ -123,14 +123,14 @@ func Remove(ctx context.Context, c client.Client, cluster client.ObjectKey, last
 
 // remove deletes a scope and removes its finalizer.
 func remove(ctx context.Context, c client.Client, name string) error {
-	s := new(iam.Scope)
+	s := new(iamv1.Scope)
 	err := c.Get(ctx, client.ObjectKey{Name: name}, s)
 	if err == nil && s.DeletionTimestamp.IsZero() {
 		err = c.Delete(ctx, s)
 	}
 	if err == nil {
 		before := s.DeepCopy()
-		if controllerutil.RemoveFinalizer(s, iam.ScopeFinalizer) {
+		if controllerutil.RemoveFinalizer(s, iamv1.ScopeFinalizer) {
 			err = c.Patch(ctx, s, client.MergeFrom(before))
 		}
 	}

@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	iam "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
+	iamv1 "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
 )
 
 // start returns an API, and the writes to it: verb and name.
 func start(t *testing.T) (client.Client, *[]string) {
 	t.Helper()
 	s := runtime.NewScheme()
-	if err := iam.AddToScheme(s); err != nil {
+	if err := iamv1.AddToScheme(s); err != nil {
 		t.Fatal(err)
 	}
 	var writes []string
@@ -43,7 +43,7 @@ func start(t *testing.T) (client.Client, *[]string) {
 // scopes returns the scopes of Keycloak, by the names of the Scopes.
 func scopes(t *testing.T, c client.Client) map[string][]string {
 	t.Helper()
-	var l iam.ScopeList
+	var l iamv1.ScopeList
 	if err := c.List(t.Context(), &l); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func scopes(t *testing.T, c client.Client) map[string][]string {
 		for _, r := range s.Spec.Roles {
 			out[s.Name] = append(out[s.Name], r.Scope)
 		}
-		if !slices.Equal(s.Finalizers, []string{iam.ScopeFinalizer}) {
+		if !slices.Equal(s.Finalizers, []string{iamv1.ScopeFinalizer}) {
 			t.Errorf("Scope %s has the finalizers %q", s.Name, s.Finalizers)
 		}
 	}
@@ -78,7 +78,7 @@ func TestScopesOfClusters(t *testing.T) {
 	if diff := cmp.Diff(want, scopes(t, c)); diff != "" {
 		t.Errorf("scopes (-want +got):\n%s", diff)
 	}
-	var all iam.IAMRoleList
+	var all iamv1.IAMRoleList
 	if err := c.List(t.Context(), &all); err != nil || len(all.Items) != len(roles) {
 		t.Errorf("%d roles, %v, want %d", len(all.Items), err, len(roles))
 	}
@@ -88,7 +88,7 @@ func TestScopesOfClusters(t *testing.T) {
 		t.Errorf("a second pass has written %q", *writes)
 	}
 	// An edit of a scope is corrected.
-	s := &iam.Scope{ObjectMeta: metav1.ObjectMeta{Name: "cluster.lab.c1"}}
+	s := &iamv1.Scope{ObjectMeta: metav1.ObjectMeta{Name: "cluster.lab.c1"}}
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(s), s); err != nil {
 		t.Fatal(err)
 	}
@@ -123,9 +123,9 @@ func TestRemoval(t *testing.T) {
 		if err := Ensure(t.Context(), c, client.ObjectKey{Namespace: "lab", Name: name}); err != nil {
 			t.Fatal(err)
 		}
-		create(&iam.IAMClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "ann-" + name}, Cluster: iam.Name{Name: name}})
+		create(&iamv1.IAMClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "ann-" + name}, Cluster: iamv1.Name{Name: name}})
 	}
-	mine := &iam.IAMRoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "ann"}}
+	mine := &iamv1.IAMRoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "ann"}}
 	create(mine)
 	remove("c1", false)
 	if want := []string{"delete ann-c1", "delete cluster.lab.c1", "patch cluster.lab.c1"}; !slices.Equal(*writes, want) {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -26,7 +26,7 @@ type credentials struct {
 // Reconcile implements reconcile.Reconciler for a BareMetalHostCredential.
 func (r *credentials) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return r.retries.ReconcileAfter(req, r.Enter, func() (time.Duration, error) {
-		var c kaas.BareMetalHostCredential
+		var c kaasv1.BareMetalHostCredential
 		if err := r.Client.Get(ctx, req.NamespacedName, &c); err != nil {
 			return 0, queue.Deleted(err)
 		}
@@ -39,7 +39,7 @@ func (r *credentials) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 }
 
 // secretName is the name of the Secret of a credential. It is in no public text.
-func secretName(c *kaas.BareMetalHostCredential) string { return c.Name + "-bmc-account" }
+func secretName(c *kaasv1.BareMetalHostCredential) string { return c.Name + "-bmc-account" }
 
 // The keys of a BMC's account in its Secret are Metal3's.
 const (
@@ -47,7 +47,7 @@ const (
 	passwordKey = "password" //nolint:gosec // a key
 )
 
-func (r *credentials) reconcile(ctx context.Context, c *kaas.BareMetalHostCredential) (after time.Duration, err error) {
+func (r *credentials) reconcile(ctx context.Context, c *kaasv1.BareMetalHostCredential) (after time.Duration, err error) {
 	if !managed(c) && !controllerutil.ContainsFinalizer(c, CredentialFinalizer) {
 		return 0, nil // another provider's object, or nobody's
 	}
@@ -69,12 +69,12 @@ func (r *credentials) reconcile(ctx context.Context, c *kaas.BareMetalHostCreden
 		after = queue.SecretWait
 	}
 	before := c.DeepCopy()
-	c.Status = kaas.BareMetalHostCredentialStatus{Ready: problem == "", ErrorMessage: problem, ObservedGeneration: c.Generation}
+	c.Status = kaasv1.BareMetalHostCredentialStatus{Ready: problem == "", ErrorMessage: problem, ObservedGeneration: c.Generation}
 	return after, r.patchStatus(ctx, before, c)
 }
 
 // problemOf returns why a credential cannot be used; "" when it can.
-func problemOf(c *kaas.BareMetalHostCredential, s *corev1.Secret, exists bool) string {
+func problemOf(c *kaasv1.BareMetalHostCredential, s *corev1.Secret, exists bool) string {
 	switch p := c.Spec.Password; {
 	case exists && !metav1.IsControlledBy(s, c):
 		return fmt.Sprintf("Secret %q exists, and is not the credential's: remove it", s.Name)
@@ -92,7 +92,7 @@ func problemOf(c *kaas.BareMetalHostCredential, s *corev1.Secret, exists bool) s
 
 // move writes user name and password to the Secret, then removes the password from the
 // object, also from the copy of the object that kubectl apply adds to it.
-func (r *credentials) move(ctx context.Context, c *kaas.BareMetalHostCredential, is *corev1.Secret, exists bool) error {
+func (r *credentials) move(ctx context.Context, c *kaasv1.BareMetalHostCredential, is *corev1.Secret, exists bool) error {
 	before := c.DeepCopy()
 	if controllerutil.AddFinalizer(c, CredentialFinalizer) { // before there is anything to remove
 		if err := r.patch(ctx, before, c); err != nil {
@@ -107,7 +107,7 @@ func (r *credentials) move(ctx context.Context, c *kaas.BareMetalHostCredential,
 	if !exists {
 		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 			Namespace: c.Namespace, Name: secretName(c),
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c, kaas.GroupVersion.WithKind("BareMetalHostCredential"))},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c, kaasv1.GroupVersion.WithKind("BareMetalHostCredential"))},
 		}, Data: data}
 		if err := r.Client.Create(ctx, s); err != nil {
 			return err
@@ -120,7 +120,7 @@ func (r *credentials) move(ctx context.Context, c *kaas.BareMetalHostCredential,
 		}
 	}
 	before = c.DeepCopy()
-	c.Spec.Password = kaas.CredentialPassword{Name: secretName(c)}
+	c.Spec.Password = kaasv1.CredentialPassword{Name: secretName(c)}
 	if strings.Contains(c.Annotations[corev1.LastAppliedConfigAnnotation], `"value"`) {
 		delete(c.Annotations, corev1.LastAppliedConfigAnnotation)
 	}
@@ -128,7 +128,7 @@ func (r *credentials) move(ctx context.Context, c *kaas.BareMetalHostCredential,
 }
 
 // remove deletes the Secret once no inventory names the credential.
-func (r *credentials) remove(ctx context.Context, c *kaas.BareMetalHostCredential) error {
+func (r *credentials) remove(ctx context.Context, c *kaasv1.BareMetalHostCredential) error {
 	users, err := r.users(ctx, c.Namespace, c.Name)
 	if err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
@@ -54,10 +54,10 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 	sameName := &handler.EnqueueRequestForObject{}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("provider-inventory").
-		For(&kaas.BareMetalHostInventory{}).
+		For(&kaasv1.BareMetalHostInventory{}).
 		Watches(&metal3.BareMetalHost{}, sameName).
-		Watches(&kaas.BareMetalHostCredential{}, handler.EnqueueRequestsFromMapFunc(c.inventoriesOf)).
-		Watches(&cluster.Machine{}, handler.EnqueueRequestsFromMapFunc(inventoryOfMachine)).
+		Watches(&kaasv1.BareMetalHostCredential{}, handler.EnqueueRequestsFromMapFunc(c.inventoriesOf)).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(inventoryOfMachine)).
 		WithOptions(options).
 		Complete(r.servers)
 	if err != nil {
@@ -65,9 +65,9 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("provider-credentials").
-		For(&kaas.BareMetalHostCredential{}).
-		Watches(&kaas.BareMetalHostInventory{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: o.(*kaas.BareMetalHostInventory).Spec.BMC.CredentialsName}}}
+		For(&kaasv1.BareMetalHostCredential{}).
+		Watches(&kaasv1.BareMetalHostInventory{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: o.(*kaasv1.BareMetalHostInventory).Spec.BMC.CredentialsName}}}
 		})).
 		WithOptions(c.RetryOptions(&r.credentials.retries)).
 		Complete(r.credentials)
@@ -87,7 +87,7 @@ func (c *Config) inventoriesOf(ctx context.Context, o client.Object) (out []reco
 
 // users returns the names of the inventories that name a credential.
 func (c *Config) users(ctx context.Context, namespace, credential string) (out []string, err error) {
-	var list kaas.BareMetalHostInventoryList
+	var list kaasv1.BareMetalHostInventoryList
 	if err := c.Client.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (c *Config) users(ctx context.Context, namespace, credential string) (out [
 
 // inventoryOfMachine enqueues the inventory of the host that a Machine names.
 func inventoryOfMachine(_ context.Context, o client.Object) []reconcile.Request {
-	name, ok := hostOf(o.(*cluster.Machine))
+	name, ok := hostOf(o.(*clusterv1.Machine))
 	if !ok {
 		return nil
 	}
@@ -110,7 +110,7 @@ func inventoryOfMachine(_ context.Context, o client.Object) []reconcile.Request 
 
 // managed reports whether an object is the provider's.
 func managed(o client.Object) bool {
-	return o.GetLabels()[cluster.ProviderLabel] == cluster.ProviderBareMetal
+	return o.GetLabels()[clusterv1.ProviderLabel] == clusterv1.ProviderBareMetal
 }
 
 // patch writes a change, if there is one, with the resourceVersion that was read.

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -36,7 +36,7 @@ type lab struct {
 func start(t testing.TB, objects ...client.Object) *lab {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{kaas.AddToScheme, cluster.AddToScheme, metal3.AddToScheme, corev1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{kaasv1.AddToScheme, clusterv1.AddToScheme, metal3.AddToScheme, corev1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func start(t testing.TB, objects ...client.Object) *lab {
 	}
 	l := &lab{t: t}
 	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithStatusSubresource(&kaas.BareMetalHostInventory{}, &kaas.BareMetalHostCredential{}, &metal3.BareMetalHost{}).Build()
+		WithStatusSubresource(&kaasv1.BareMetalHostInventory{}, &kaasv1.BareMetalHostCredential{}, &metal3.BareMetalHost{}).Build()
 	return l
 }
 
@@ -81,8 +81,8 @@ func (l *lab) settle() {
 		r, err := New(Config{Client: c, Reader: l, Work: queue.Work{Clock: clock.RealClock{}}})
 		l.must(err)
 		before := len(l.writes)
-		var inventories kaas.BareMetalHostInventoryList
-		var accounts kaas.BareMetalHostCredentialList
+		var inventories kaasv1.BareMetalHostInventoryList
+		var accounts kaasv1.BareMetalHostCredentialList
 		l.must(l.List(l.t.Context(), &accounts))
 		for i := range accounts.Items {
 			_, err := r.credentials.Reconcile(l.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&accounts.Items[i])})
@@ -116,12 +116,12 @@ func get[T client.Object](l *lab, name string, o T) T {
 
 func (l *lab) host(name string) *metal3.BareMetalHost { return get(l, name, new(metal3.BareMetalHost)) }
 
-func (l *lab) inventory(name string) *kaas.BareMetalHostInventory {
-	return get(l, name, new(kaas.BareMetalHostInventory))
+func (l *lab) inventory(name string) *kaasv1.BareMetalHostInventory {
+	return get(l, name, new(kaasv1.BareMetalHostInventory))
 }
 
-func (l *lab) credential(name string) *kaas.BareMetalHostCredential {
-	return get(l, name, new(kaas.BareMetalHostCredential))
+func (l *lab) credential(name string) *kaasv1.BareMetalHostCredential {
+	return get(l, name, new(kaasv1.BareMetalHostCredential))
 }
 
 // gone asserts that an object does not exist.
@@ -145,17 +145,17 @@ func (l *lab) remove(o client.Object) {
 	l.must(l.Delete(l.t.Context(), o))
 }
 
-func credential(name string) *kaas.BareMetalHostCredential {
-	c := &kaas.BareMetalHostCredential{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{cluster.ProviderLabel: "baremetal"}}}
-	c.Spec = kaas.BareMetalHostCredentialSpec{Username: "admin", Password: kaas.CredentialPassword{Value: "the-password"}}
+func credential(name string) *kaasv1.BareMetalHostCredential {
+	c := &kaasv1.BareMetalHostCredential{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1.ProviderLabel: "baremetal"}}}
+	c.Spec = kaasv1.BareMetalHostCredentialSpec{Username: "admin", Password: kaasv1.CredentialPassword{Value: "the-password"}}
 	return c
 }
 
-func server(name string) *kaas.BareMetalHostInventory {
-	i := &kaas.BareMetalHostInventory{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{cluster.ProviderLabel: "baremetal", "rack": "a"}}}
-	i.Spec = kaas.BareMetalHostInventorySpec{
-		BootMACAddress: "52:54:00:00:00:01", BootMode: kaas.InventoryLegacy,
-		BMC: kaas.InventoryBMC{Address: "redfish://192.0.2.1/redfish/v1/Systems/1", CredentialsName: "account"},
+func server(name string) *kaasv1.BareMetalHostInventory {
+	i := &kaasv1.BareMetalHostInventory{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1.ProviderLabel: "baremetal", "rack": "a"}}}
+	i.Spec = kaasv1.BareMetalHostInventorySpec{
+		BootMACAddress: "52:54:00:00:00:01", BootMode: kaasv1.InventoryLegacy,
+		BMC: kaasv1.InventoryBMC{Address: "redfish://192.0.2.1/redfish/v1/Systems/1", CredentialsName: "account"},
 	}
 	return i
 }

@@ -13,8 +13,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -28,7 +28,7 @@ func TestPasswordMovesToASecret(t *testing.T) {
 	if string(s.Data["username"]) != "admin" || string(s.Data["password"]) != "the-password" || !metav1.IsControlledBy(s, c) {
 		t.Errorf("the Secret is %+v", s)
 	}
-	if c.Spec.Password != (kaas.CredentialPassword{Name: s.Name}) || !c.Status.Ready || c.Status.ErrorMessage != "" {
+	if c.Spec.Password != (kaasv1.CredentialPassword{Name: s.Name}) || !c.Status.Ready || c.Status.ErrorMessage != "" {
 		t.Errorf("the credential is %+v %+v", c.Spec, c.Status)
 	}
 	if len(c.Annotations) != 1 || c.Annotations["note"] != "stays" {
@@ -40,13 +40,13 @@ func TestPasswordMovesToASecret(t *testing.T) {
 	if len(l.writes) != before {
 		t.Errorf("nothing has changed, and it writes %q", l.writes[before:])
 	}
-	edit(l, c, func(c *kaas.BareMetalHostCredential) { c.Spec.Username, c.Spec.Password.Value = "root", "another" })
+	edit(l, c, func(c *kaasv1.BareMetalHostCredential) { c.Spec.Username, c.Spec.Password.Value = "root", "another" })
 	l.settle()
 	s = get(l, s.Name, new(corev1.Secret))
 	if string(s.Data["username"]) != "root" || string(s.Data["password"]) != "another" {
 		t.Errorf("the changed account is not in the Secret: %q", s.Data)
 	}
-	edit(l, l.credential("account"), func(c *kaas.BareMetalHostCredential) { c.Spec.Username = "admin" })
+	edit(l, l.credential("account"), func(c *kaasv1.BareMetalHostCredential) { c.Spec.Username = "admin" })
 	l.settle()
 	if s = get(l, s.Name, new(corev1.Secret)); string(s.Data["username"]) != "admin" || string(s.Data["password"]) != "another" {
 		t.Errorf("the changed user name is not in the Secret: %q", s.Data)
@@ -57,29 +57,29 @@ func TestCredentialThatCannotBeUsedStopsItsInventories(t *testing.T) {
 	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "account-bmc-account"}, Data: map[string][]byte{"password": []byte("of-a-user")}}
 	for _, tt := range []struct {
 		name    string
-		objects func(c *kaas.BareMetalHostCredential) []*kaas.BareMetalHostCredential
+		objects func(c *kaasv1.BareMetalHostCredential) []*kaasv1.BareMetalHostCredential
 		secret  *corev1.Secret
 		want    []string
 	}{
-		{"missing", func(*kaas.BareMetalHostCredential) []*kaas.BareMetalHostCredential { return nil }, nil, []string{"spec.bmc.bmhCredentialsName", `no BareMetalHostCredential "account"`}},
-		{"of another provider", func(c *kaas.BareMetalHostCredential) []*kaas.BareMetalHostCredential {
+		{"missing", func(*kaasv1.BareMetalHostCredential) []*kaasv1.BareMetalHostCredential { return nil }, nil, []string{"spec.bmc.bmhCredentialsName", `no BareMetalHostCredential "account"`}},
+		{"of another provider", func(c *kaasv1.BareMetalHostCredential) []*kaasv1.BareMetalHostCredential {
 			c.Labels = nil
-			return []*kaas.BareMetalHostCredential{c}
+			return []*kaasv1.BareMetalHostCredential{c}
 		}, nil, []string{`BareMetalHostCredential "account"`, "label kaas.mirantis.com/provider=baremetal"}},
-		{"blank password", func(c *kaas.BareMetalHostCredential) []*kaas.BareMetalHostCredential {
+		{"blank password", func(c *kaasv1.BareMetalHostCredential) []*kaasv1.BareMetalHostCredential {
 			c.Spec.Password.Value = " \n"
-			return []*kaas.BareMetalHostCredential{c}
+			return []*kaasv1.BareMetalHostCredential{c}
 		}, nil, []string{`BareMetalHostCredential "account"`, "spec.password.value"}},
-		{"name of another Secret", func(c *kaas.BareMetalHostCredential) []*kaas.BareMetalHostCredential {
-			c.Spec.Password = kaas.CredentialPassword{Name: "other"}
-			return []*kaas.BareMetalHostCredential{c}
+		{"name of another Secret", func(c *kaasv1.BareMetalHostCredential) []*kaasv1.BareMetalHostCredential {
+			c.Spec.Password = kaasv1.CredentialPassword{Name: "other"}
+			return []*kaasv1.BareMetalHostCredential{c}
 		}, nil, []string{`BareMetalHostCredential "account"`, `spec.password.name: Secret "other"`, "spec.password.value"}},
-		{"Secret that is lost", func(c *kaas.BareMetalHostCredential) []*kaas.BareMetalHostCredential {
-			c.Spec.Password = kaas.CredentialPassword{Name: "account-bmc-account"}
-			return []*kaas.BareMetalHostCredential{c}
+		{"Secret that is lost", func(c *kaasv1.BareMetalHostCredential) []*kaasv1.BareMetalHostCredential {
+			c.Spec.Password = kaasv1.CredentialPassword{Name: "account-bmc-account"}
+			return []*kaasv1.BareMetalHostCredential{c}
 		}, nil, []string{`BareMetalHostCredential "account"`, `Secret "account-bmc-account" has no password`}},
-		{"Secret of a user", func(c *kaas.BareMetalHostCredential) []*kaas.BareMetalHostCredential {
-			return []*kaas.BareMetalHostCredential{c}
+		{"Secret of a user", func(c *kaasv1.BareMetalHostCredential) []*kaasv1.BareMetalHostCredential {
+			return []*kaasv1.BareMetalHostCredential{c}
 		}, foreign, []string{`BareMetalHostCredential "account"`, "is not the credential's: remove it"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -97,8 +97,8 @@ func TestCredentialThatCannotBeUsedStopsItsInventories(t *testing.T) {
 			l.gone("node", new(metal3.BareMetalHost))
 			i := l.inventory("node")
 			contains(t, i.Status.ErrorMessage, tt.want...)
-			if i.Status.ErrorType != kaas.InventoryError {
-				t.Errorf("errorType %q, want %q", i.Status.ErrorType, kaas.InventoryError)
+			if i.Status.ErrorType != kaasv1.InventoryError {
+				t.Errorf("errorType %q, want %q", i.Status.ErrorType, kaasv1.InventoryError)
 			}
 			if tt.secret != nil {
 				if s := get(l, tt.secret.Name, new(corev1.Secret)); string(s.Data["password"]) != "of-a-user" {
@@ -146,7 +146,7 @@ func TestBareMetalHostFollowsItsInventory(t *testing.T) {
 			t.Errorf("%s: the host is\n%+v %v, want\n%+v %v", name, a, got.Labels, b, want.Labels)
 		}
 	}
-	edit(l, l.inventory("node"), func(i *kaas.BareMetalHostInventory) {
+	edit(l, l.inventory("node"), func(i *kaasv1.BareMetalHostInventory) {
 		i.Labels["rack"], i.Spec.Online = "c", ptr.To(false)
 		i.Annotations = map[string]string{metal3.PausedAnnotation: "", metal3.RebootAnnotationPrefix: ""}
 	})
@@ -171,12 +171,12 @@ func TestBareMetalHostFollowsItsInventory(t *testing.T) {
 }
 
 func consumer(name string) *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: cluster.GroupVersion.String(), Kind: "Machine", Namespace: ns, Name: name}
+	return &corev1.ObjectReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Namespace: ns, Name: name}
 }
 
 // What the Machine that has claimed a host writes to it stays.
 func TestClaimOfAMachineStays(t *testing.T) {
-	m := &cluster.Machine{ObjectMeta: metav1.ObjectMeta{Name: "w-0", Annotations: map[string]string{cluster.BareMetalHostAnnotation: ns + "/node"}}}
+	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "w-0", Annotations: map[string]string{clusterv1.BareMetalHostAnnotation: ns + "/node"}}}
 	l := start(t, credential("account"), server("node"), m)
 	l.settle()
 	edit(l, l.host("node"), func(h *metal3.BareMetalHost) {
@@ -199,11 +199,11 @@ func TestClaimOfAMachineStays(t *testing.T) {
 		t.Errorf("the host of a Machine is deleted with its inventory: %+v", h)
 	}
 	l.remove(l.credential("account"))
-	l.remove(get(l, "w-0", new(cluster.Machine)))
+	l.remove(get(l, "w-0", new(clusterv1.Machine)))
 	l.settle()
-	l.gone("node", new(kaas.BareMetalHostInventory))
+	l.gone("node", new(kaasv1.BareMetalHostInventory))
 	l.gone("node", new(metal3.BareMetalHost))
-	l.gone("account", new(kaas.BareMetalHostCredential))
+	l.gone("account", new(kaasv1.BareMetalHostCredential))
 	l.gone("account-bmc-account", new(corev1.Secret))
 	order := strings.Join(l.writes, "\n")
 	if host, secret := strings.Index(order, "delete *v1alpha1.BareMetalHost node"), strings.Index(order, "delete *v1.Secret"); host < 0 || secret < host {
@@ -242,7 +242,7 @@ func TestBareMetalHostOfAUserStays(t *testing.T) {
 
 func TestObjectsOfOtherProvidersStay(t *testing.T) {
 	c, i := credential("account"), server("node")
-	c.Labels, i.Labels = nil, map[string]string{cluster.ProviderLabel: "vsphere"}
+	c.Labels, i.Labels = nil, map[string]string{clusterv1.ProviderLabel: "vsphere"}
 	l := start(t, c, i)
 	l.settle()
 	if len(l.writes) > 0 {

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -29,7 +29,7 @@ type servers struct{ Config }
 // Reconcile implements reconcile.Reconciler for a BareMetalHostInventory.
 func (r *servers) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return queue.Reconcile(r.Enter, func() error {
-		var i kaas.BareMetalHostInventory
+		var i kaasv1.BareMetalHostInventory
 		if err := r.Client.Get(ctx, req.NamespacedName, &i); err != nil {
 			return queue.Deleted(err)
 		}
@@ -40,7 +40,7 @@ func (r *servers) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	})
 }
 
-func (r *servers) reconcile(ctx context.Context, i *kaas.BareMetalHostInventory) error {
+func (r *servers) reconcile(ctx context.Context, i *kaasv1.BareMetalHostInventory) error {
 	if !managed(i) && !controllerutil.ContainsFinalizer(i, Finalizer) {
 		return nil // another provider's object, or nobody's
 	}
@@ -62,7 +62,7 @@ func (r *servers) reconcile(ctx context.Context, i *kaas.BareMetalHostInventory)
 
 // write writes the inventory's spec to the BareMetalHost. It returns what the user has
 // to correct before that is possible.
-func (r *servers) write(ctx context.Context, i *kaas.BareMetalHostInventory, h *metal3.BareMetalHost) (problem string, err error) {
+func (r *servers) write(ctx context.Context, i *kaasv1.BareMetalHostInventory, h *metal3.BareMetalHost) (problem string, err error) {
 	if h != nil && !metav1.IsControlledBy(h, i) {
 		return fmt.Sprintf("BareMetalHost %q exists, and is not the inventory's: remove it", h.Name), nil
 	}
@@ -78,7 +78,7 @@ func (r *servers) write(ctx context.Context, i *kaas.BareMetalHostInventory, h *
 	if h == nil {
 		h = &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{
 			Namespace: i.Namespace, Name: i.Name, Labels: maps.Clone(i.Labels),
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(i, kaas.GroupVersion.WithKind("BareMetalHostInventory"))},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(i, kaasv1.GroupVersion.WithKind("BareMetalHostInventory"))},
 		}, Spec: wanted(i, secret, nil)}
 		annotate(h, i)
 		err = r.Client.Create(ctx, h)
@@ -109,9 +109,9 @@ func (r *servers) write(ctx context.Context, i *kaas.BareMetalHostInventory, h *
 }
 
 // account returns the name of the Secret with the BMC's account; "" while it is not written.
-func (r *servers) account(ctx context.Context, i *kaas.BareMetalHostInventory) (secret, problem string, err error) {
+func (r *servers) account(ctx context.Context, i *kaasv1.BareMetalHostInventory) (secret, problem string, err error) {
 	name := i.Spec.BMC.CredentialsName
-	var c kaas.BareMetalHostCredential
+	var c kaasv1.BareMetalHostCredential
 	err = r.Client.Get(ctx, client.ObjectKey{Namespace: i.Namespace, Name: name}, &c)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -119,7 +119,7 @@ func (r *servers) account(ctx context.Context, i *kaas.BareMetalHostInventory) (
 	case err != nil:
 		return "", "", err
 	case !managed(&c):
-		return "", fmt.Sprintf("BareMetalHostCredential %q: give it the label %s=%s", name, cluster.ProviderLabel, cluster.ProviderBareMetal), nil
+		return "", fmt.Sprintf("BareMetalHostCredential %q: give it the label %s=%s", name, clusterv1.ProviderLabel, clusterv1.ProviderBareMetal), nil
 	case c.Status.ErrorMessage != "" && c.DeletionTimestamp.IsZero():
 		return "", fmt.Sprintf("BareMetalHostCredential %q: %s", name, c.Status.ErrorMessage), nil
 	case !c.Status.Ready:
@@ -131,10 +131,10 @@ func (r *servers) account(ctx context.Context, i *kaas.BareMetalHostInventory) (
 // claim returns the host's spec when a Machine that exists has claimed it, else nil.
 func (r *servers) claim(ctx context.Context, h *metal3.BareMetalHost) (*metal3.BareMetalHostSpec, error) {
 	c := h.Spec.ConsumerRef
-	if c == nil || c.Kind != "Machine" || c.Namespace != h.Namespace || !strings.HasPrefix(c.APIVersion, cluster.GroupVersion.Group+"/") {
+	if c == nil || c.Kind != "Machine" || c.Namespace != h.Namespace || !strings.HasPrefix(c.APIVersion, clusterv1.GroupVersion.Group+"/") {
 		return nil, nil
 	}
-	var m cluster.Machine
+	var m clusterv1.Machine
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.Name}, &m)
 	if name, ok := hostOf(&m); err == nil && ok && name == h.Name || err == nil && m.Spec.ProviderID != nil && *m.Spec.ProviderID == "metal3://"+string(h.UID) {
 		return &h.Spec, nil
@@ -143,17 +143,17 @@ func (r *servers) claim(ctx context.Context, h *metal3.BareMetalHost) (*metal3.B
 }
 
 // hostOf returns the name of the host that a Machine names.
-func hostOf(m *cluster.Machine) (string, bool) {
-	return strings.CutPrefix(m.Annotations[cluster.BareMetalHostAnnotation], m.Namespace+"/")
+func hostOf(m *clusterv1.Machine) (string, bool) {
+	return strings.CutPrefix(m.Annotations[clusterv1.BareMetalHostAnnotation], m.Namespace+"/")
 }
 
 // wanted returns the spec of a BareMetalHost. claim is the host's present spec while a Machine
 // has claimed the host, else nil; the Machine's fields are copied from it.
-func wanted(i *kaas.BareMetalHostInventory, secret string, claim *metal3.BareMetalHostSpec) metal3.BareMetalHostSpec {
+func wanted(i *kaasv1.BareMetalHostInventory, secret string, claim *metal3.BareMetalHostSpec) metal3.BareMetalHostSpec {
 	s := i.Spec
 	out := metal3.BareMetalHostSpec{
 		BMC:            metal3.BMCDetails{Address: s.BMC.Address, CredentialsName: secret, DisableCertificateVerification: s.BMC.DisableCertificateVerification},
-		BootMACAddress: s.BootMACAddress, BootMode: metal3.BootMode(cmp.Or(s.BootMode, kaas.InventoryUEFI)), Online: ptr.Deref(s.Online, true),
+		BootMACAddress: s.BootMACAddress, BootMode: metal3.BootMode(cmp.Or(s.BootMode, kaasv1.InventoryUEFI)), Online: ptr.Deref(s.Online, true),
 		HardwareProfile: s.HardwareProfile, AutomatedCleaningMode: metal3.CleaningModeMetadata,
 	}
 	if c := s.ConsumerRef; c != nil {
@@ -175,7 +175,7 @@ var settings = []string{metal3.PausedAnnotation, metal3.DetachedAnnotation, meta
 var requests = map[string]bool{metal3.InspectAnnotationPrefix: true, metal3.RebootAnnotationPrefix: true}
 
 // annotate gives a BareMetalHost the annotations of its inventory.
-func annotate(h *metal3.BareMetalHost, i *kaas.BareMetalHostInventory) {
+func annotate(h *metal3.BareMetalHost, i *kaasv1.BareMetalHostInventory) {
 	for _, name := range settings {
 		if v, ok := i.Annotations[name]; ok {
 			metav1.SetMetaDataAnnotation(&h.ObjectMeta, name, v)
@@ -191,14 +191,14 @@ func annotate(h *metal3.BareMetalHost, i *kaas.BareMetalHostInventory) {
 }
 
 // record shows the host in the inventory's status.
-func (r *servers) record(ctx context.Context, i *kaas.BareMetalHostInventory, h *metal3.BareMetalHost, problem string) error {
+func (r *servers) record(ctx context.Context, i *kaasv1.BareMetalHostInventory, h *metal3.BareMetalHost, problem string) error {
 	before := i.DeepCopy()
 	status, err := statusOf(i, h)
 	if err != nil {
 		return err
 	}
 	if problem != "" {
-		status.ErrorType, status.ErrorMessage = kaas.InventoryError, problem
+		status.ErrorType, status.ErrorMessage = kaasv1.InventoryError, problem
 	}
 	i.Status = status
 	return r.patchStatus(ctx, before, i)
@@ -207,12 +207,12 @@ func (r *servers) record(ctx context.Context, i *kaas.BareMetalHostInventory, h 
 // accountErrors are the errors of a host that its BMC's account may cause.
 var accountErrors = map[metal3.ErrorType]bool{metal3.RegistrationError: true, metal3.ProvisionedRegistrationError: true}
 
-func statusOf(i *kaas.BareMetalHostInventory, h *metal3.BareMetalHost) (kaas.BareMetalHostInventoryStatus, error) {
+func statusOf(i *kaasv1.BareMetalHostInventory, h *metal3.BareMetalHost) (kaasv1.BareMetalHostInventoryStatus, error) {
 	if h == nil || !metav1.IsControlledBy(h, i) {
-		return kaas.BareMetalHostInventoryStatus{}, nil
+		return kaasv1.BareMetalHostInventoryStatus{}, nil
 	}
 	s := &h.Status
-	out := kaas.BareMetalHostInventoryStatus{
+	out := kaasv1.BareMetalHostInventoryStatus{
 		ProvisioningState: string(s.Provisioning.State), OperationalStatus: string(s.OperationalStatus), PoweredOn: s.PoweredOn,
 		ErrorMessage: s.ErrorMessage, ErrorType: string(s.ErrorType),
 	}
@@ -220,7 +220,7 @@ func statusOf(i *kaas.BareMetalHostInventory, h *metal3.BareMetalHost) (kaas.Bar
 		out.ErrorMessage = fmt.Sprintf("BareMetalHostCredential %q: %s", i.Spec.BMC.CredentialsName, s.ErrorMessage)
 	}
 	if c := h.Spec.ConsumerRef; c != nil {
-		out.ConsumerRef = &kaas.ConsumerReference{APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}
+		out.ConsumerRef = &kaasv1.ConsumerReference{APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}
 	}
 	if s.HardwareDetails != nil {
 		b, err := json.Marshal(s.HardwareDetails)
@@ -234,7 +234,7 @@ func statusOf(i *kaas.BareMetalHostInventory, h *metal3.BareMetalHost) (kaas.Bar
 
 // remove deletes the BareMetalHost, unless a Machine has claimed it, and the inventory after
 // it.
-func (r *servers) remove(ctx context.Context, i *kaas.BareMetalHostInventory, h *metal3.BareMetalHost) error {
+func (r *servers) remove(ctx context.Context, i *kaasv1.BareMetalHostInventory, h *metal3.BareMetalHost) error {
 	if h == nil || !metav1.IsControlledBy(h, i) {
 		before := i.DeepCopy()
 		controllerutil.RemoveFinalizer(i, Finalizer)

@@ -17,8 +17,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/network/layout"
 )
@@ -26,14 +26,14 @@ import (
 // The names of a Machine's objects are in no public text.
 
 // accountName is the name of the agent's service account, Role and RoleBinding.
-func accountName(m *cluster.Machine) string { return m.Name + "-lcm-agent" }
+func accountName(m *clusterv1.Machine) string { return m.Name + "-lcm-agent" }
 
 // tokenName is the name of the Secret with the agent's token, which status.tokenSecret of
 // the LCMMachine names.
-func tokenName(m *cluster.Machine) string { return m.Name + "-lcm-agent-token" }
+func tokenName(m *clusterv1.Machine) string { return m.Name + "-lcm-agent-token" }
 
 // userDataName is the name of the Secret with the user data.
-func userDataName(m *cluster.Machine) string { return m.Name + "-user-data" }
+func userDataName(m *clusterv1.Machine) string { return m.Name + "-user-data" }
 
 // tokenKey is the key of the token in its Secret.
 const tokenKey = "token"
@@ -59,7 +59,7 @@ func (r *Reconciler) meta(f *facts, name string) metav1.ObjectMeta {
 	m := f.machine
 	return metav1.ObjectMeta{
 		Namespace: m.Namespace, Name: name,
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(m, cluster.GroupVersion.WithKind("Machine"))},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(m, clusterv1.GroupVersion.WithKind("Machine"))},
 	}
 }
 
@@ -112,8 +112,8 @@ func (r *Reconciler) account(ctx context.Context, f *facts) (token string, after
 func rules(f *facts) []rbacv1.PolicyRule {
 	name := []string{f.machine.Name}
 	return []rbacv1.PolicyRule{
-		{APIGroups: []string{lcm.GroupVersion.Group}, Resources: []string{"lcmmachines"}, ResourceNames: name, Verbs: []string{"get", "watch"}},
-		{APIGroups: []string{lcm.GroupVersion.Group}, Resources: []string{"lcmmachines/status"}, ResourceNames: name, Verbs: []string{"patch"}},
+		{APIGroups: []string{lcmv1.GroupVersion.Group}, Resources: []string{"lcmmachines"}, ResourceNames: name, Verbs: []string{"get", "watch"}},
+		{APIGroups: []string{lcmv1.GroupVersion.Group}, Resources: []string{"lcmmachines/status"}, ResourceNames: name, Verbs: []string{"patch"}},
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: secrets(f), Verbs: []string{"get"}},
 	}
 }
@@ -174,8 +174,8 @@ func (r *Reconciler) token(ctx context.Context, f *facts, a *corev1.ServiceAccou
 // tokenTTL returns the life of a token, and the rest of it with which it is renewed: at most
 // half of the life.
 func (r *Reconciler) tokenTTL(ctx context.Context, f *facts) (ttl, remaining time.Duration, err error) {
-	var c lcm.LCMCluster
-	err = r.Client.Get(ctx, client.ObjectKey{Namespace: f.machine.Namespace, Name: f.machine.Labels[cluster.ClusterNameLabel]}, &c)
+	var c lcmv1.LCMCluster
+	err = r.Client.Get(ctx, client.ObjectKey{Namespace: f.machine.Namespace, Name: f.machine.Labels[clusterv1.ClusterNameLabel]}, &c)
 	if client.IgnoreNotFound(err) != nil {
 		return 0, 0, err
 	}
@@ -211,5 +211,5 @@ func removeAccount(ctx context.Context, r *Reconciler, f *facts) error {
 			return err
 		}
 	}
-	return onMachine(func(m *cluster.Machine, _ *facts) { m.Spec.ProviderID = nil })(ctx, r, f)
+	return onMachine(func(m *clusterv1.Machine, _ *facts) { m.Spec.ProviderID = nil })(ctx, r, f)
 }

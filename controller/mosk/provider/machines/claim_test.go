@@ -14,25 +14,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // cache answers reads with an old state of the API, like a cache that receives no events.
 type cache struct {
 	client.Reader
 	hosts    []metal3.BareMetalHost
-	machines []cluster.Machine
-	lcm      []lcm.LCMMachine
+	machines []clusterv1.Machine
+	lcm      []lcmv1.LCMMachine
 }
 
 func (l *lab) cache() *cache {
 	l.t.Helper()
 	var hosts metal3.BareMetalHostList
-	var machines cluster.MachineList
-	var lcmMachines lcm.LCMMachineList
+	var machines clusterv1.MachineList
+	var lcmMachines lcmv1.LCMMachineList
 	for _, list := range []client.ObjectList{&hosts, &machines, &lcmMachines} {
 		l.must(l.List(l.t.Context(), list))
 	}
@@ -43,10 +43,10 @@ func (c *cache) Get(ctx context.Context, key client.ObjectKey, o client.Object, 
 	switch o := o.(type) {
 	case *metal3.BareMetalHost:
 		return find(c.hosts, key, (*metal3.BareMetalHost).DeepCopyInto, o)
-	case *cluster.Machine:
-		return find(c.machines, key, (*cluster.Machine).DeepCopyInto, o)
-	case *lcm.LCMMachine:
-		return find(c.lcm, key, (*lcm.LCMMachine).DeepCopyInto, o)
+	case *clusterv1.Machine:
+		return find(c.machines, key, (*clusterv1.Machine).DeepCopyInto, o)
+	case *lcmv1.LCMMachine:
+		return find(c.lcm, key, (*lcmv1.LCMMachine).DeepCopyInto, o)
 	}
 	return c.Reader.Get(ctx, key, o, opts...)
 }
@@ -68,7 +68,7 @@ func (c *cache) List(ctx context.Context, list client.ObjectList, opts ...client
 	switch list := list.(type) {
 	case *metal3.BareMetalHostList:
 		list.Items = c.hosts // not copied, as the provider asks
-	case *cluster.MachineList:
+	case *clusterv1.MachineList:
 		list.Items = c.machines
 	default:
 		return c.Reader.List(ctx, list, opts...)
@@ -90,7 +90,7 @@ func (l *lab) claims() map[string]bool {
 			l.t.Fatalf("%s has claimed two hosts", name)
 		}
 		out[name] = true
-		if got := l.machine(name).Annotations[cluster.BareMetalHostAnnotation]; got != ns+"/"+h.Name {
+		if got := l.machine(name).Annotations[clusterv1.BareMetalHostAnnotation]; got != ns+"/"+h.Name {
 			l.t.Errorf("Machine %s names %q, but has claimed %s", name, got, h.Name)
 		}
 	}
@@ -102,8 +102,8 @@ func TestClaimByAnOldCacheLosesTheRace(t *testing.T) {
 	l := start(t, objects(host("a"), machine("m"), machine("n"))...)
 	var old *cache
 	for _, name := range []string{"m", "n"} {
-		edit(l, l.machine(name), func(m *cluster.Machine) {
-			m.Finalizers, m.Annotations = []string{Finalizer}, map[string]string{cluster.BareMetalHostAnnotation: "lab/a"}
+		edit(l, l.machine(name), func(m *clusterv1.Machine) {
+			m.Finalizers, m.Annotations = []string{Finalizer}, map[string]string{clusterv1.BareMetalHostAnnotation: "lab/a"}
 		})
 	}
 	old = l.cache() // both name the host, and none has it
@@ -115,7 +115,7 @@ func TestClaimByAnOldCacheLosesTheRace(t *testing.T) {
 		t.Fatalf("the host is %+v", l.host("a").Spec.ConsumerRef)
 	}
 	l.run()
-	if l.machine("m").Status.ProviderStatus.Status != "Ready" || l.instance("n").Ready || l.machine("n").Annotations[cluster.BareMetalHostAnnotation] != "" {
+	if l.machine("m").Status.ProviderStatus.Status != "Ready" || l.instance("n").Ready || l.machine("n").Annotations[clusterv1.BareMetalHostAnnotation] != "" {
 		t.Errorf("m is %+v, n is %+v", l.machine("m").Status.ProviderStatus, l.machine("n").Status.ProviderStatus)
 	}
 }
@@ -130,7 +130,7 @@ func TestMachinesThatRaceForHosts(t *testing.T) {
 	}
 	for i := range machines {
 		m := machine(fmt.Sprintf("m-%d", i))
-		m.Spec.ProviderSpec.Value.Day1Provisioning = baremetal.GateManual // the claims matter
+		m.Spec.ProviderSpec.Value.Day1Provisioning = baremetalv1.GateManual // the claims matter
 		all = append(all, m)
 	}
 	l := start(t, objects(all...)...)
@@ -228,7 +228,7 @@ func TestMachineWithALostHost(t *testing.T) {
 	l := start(t, objects(host("a"), host("b"), machine("m"))...)
 	l.run()
 	first := l.hostOf("m").Name
-	edit(l, l.machine("m"), func(m *cluster.Machine) { m.Annotations = nil })
+	edit(l, l.machine("m"), func(m *clusterv1.Machine) { m.Annotations = nil })
 	l.run()
 	if got := l.hostOf("m").Name; got != first || len(l.claims()) != 1 {
 		t.Errorf("host %s, want %s", got, first)
@@ -256,7 +256,7 @@ func TestMachineWithALostHost(t *testing.T) {
 func TestDeletionWithALostAnnotationFreesTheHost(t *testing.T) {
 	l := start(t, objects(host("a"), machine("m"))...)
 	l.run()
-	edit(l, l.machine("m"), func(m *cluster.Machine) { m.Annotations = nil })
+	edit(l, l.machine("m"), func(m *clusterv1.Machine) { m.Annotations = nil })
 	l.must(l.Delete(t.Context(), machine("m")))
 	l.run()
 	if h := l.host("a"); len(l.machines()) != 0 || h.Spec.ConsumerRef != nil {
@@ -296,7 +296,7 @@ func TestHostThatADeletedMachineNamesIsFree(t *testing.T) {
 		l.must(pass(t.Context(), l.provider(nil), "m"))
 	}
 	l.must(l.Delete(t.Context(), machine("m")))
-	if a := l.machine("m").Annotations[cluster.BareMetalHostAnnotation]; a == "" || l.hostOf("m") != nil {
+	if a := l.machine("m").Annotations[clusterv1.BareMetalHostAnnotation]; a == "" || l.hostOf("m") != nil {
 		t.Fatalf("the deleted Machine names %q and has claimed %v", a, l.hostOf("m"))
 	}
 	for range 4 {
@@ -329,8 +329,8 @@ func TestHostsThatAreNotClaimed(t *testing.T) {
 		l := start(t, objects(h, machine("m"))...)
 		l.settle()
 		m := l.machine("m")
-		if m.Annotations[cluster.BareMetalHostAnnotation] != "" || l.instance("m").Message == "" || m.Status.ProviderStatus.Status != StatusProvision {
-			t.Errorf("%s: the Machine names %q, status %+v", name, m.Annotations[cluster.BareMetalHostAnnotation], m.Status.ProviderStatus)
+		if m.Annotations[clusterv1.BareMetalHostAnnotation] != "" || l.instance("m").Message == "" || m.Status.ProviderStatus.Status != StatusProvision {
+			t.Errorf("%s: the Machine names %q, status %+v", name, m.Annotations[clusterv1.BareMetalHostAnnotation], m.Status.ProviderStatus)
 		}
 	}
 }
@@ -342,7 +342,7 @@ func TestAnnotationOfAUserClaimsOnlyFreeHosts(t *testing.T) {
 	busy.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Other", Name: "x"}
 	for _, named := range []string{"other/far", "lab/busy", "lab/none", "none"} {
 		m := machine("m")
-		m.Annotations = map[string]string{cluster.BareMetalHostAnnotation: named}
+		m.Annotations = map[string]string{clusterv1.BareMetalHostAnnotation: named}
 		l := start(t, objects(far.DeepCopy(), busy.DeepCopy(), host("a"), m)...)
 		l.run()
 		if h := l.hostOf("m"); h == nil || h.Name != "a" {
@@ -354,8 +354,8 @@ func TestAnnotationOfAUserClaimsOnlyFreeHosts(t *testing.T) {
 // A Machine whose cluster has a default L2Template waits for its network, shows what is
 // wrong with it, and gives its host the network data.
 func TestMachineWaitsForItsNetwork(t *testing.T) {
-	l2 := &ipam.L2Template{ObjectMeta: meta("default"), Spec: ipam.L2TemplateSpec{ClusterRef: "c1"}}
-	l2.Labels = map[string]string{ipam.DefaultForClusterLabel: "1"}
+	l2 := &ipamv1.L2Template{ObjectMeta: meta("default"), Spec: ipamv1.L2TemplateSpec{ClusterRef: "c1"}}
+	l2.Labels = map[string]string{ipamv1.DefaultForClusterLabel: "1"}
 	l := start(t, objects(host("node"), machine("w-0"), l2)...)
 	l.run()
 	if h := l.host("node"); h.Spec.ConsumerRef == nil || h.Spec.Image != nil {
@@ -364,20 +364,20 @@ func TestMachineWaitsForItsNetwork(t *testing.T) {
 	if c := l.instance("w-0"); c.Message != `the network is being prepared from L2Template "default"` {
 		t.Errorf("the condition is %+v", c)
 	}
-	network := &ipam.IpamHost{ObjectMeta: meta("w-0")}
+	network := &ipamv1.IpamHost{ObjectMeta: meta("w-0")}
 	network.Status.Messages = []string{`Subnet "lcm" has no free address`}
 	l.must(l.Create(t.Context(), network))
 	l.run()
 	if c := l.instance("w-0"); c.Ready || c.Message != `Subnet "lcm" has no free address` {
 		t.Errorf("the condition is %+v", c)
 	}
-	edit(l, network, func(h *ipam.IpamHost) { h.Status = ipam.IpamHostStatus{NetconfigV2State: ipam.ResultOK} })
+	edit(l, network, func(h *ipamv1.IpamHost) { h.Status = ipamv1.IpamHostStatus{NetconfigV2State: ipamv1.ResultOK} })
 	l.run()
 	if s := l.host("node").Spec; s.Image == nil || s.NetworkData == nil || s.NetworkData.Name != "w-0-network-data" {
 		t.Errorf("the host is %+v, want image and network data", s)
 	}
-	edit(l, l.machine("w-0"), func(m *cluster.Machine) {
-		m.Spec.ProviderSpec.Value.L2TemplateSelector = &baremetal.L2TemplateSelector{Name: "gone"}
+	edit(l, l.machine("w-0"), func(m *clusterv1.Machine) {
+		m.Spec.ProviderSpec.Value.L2TemplateSelector = &baremetalv1.L2TemplateSelector{Name: "gone"}
 	})
 	l.run() // a host that has its image keeps its network
 	if c := l.instance("w-0"); !c.Ready {
@@ -387,7 +387,7 @@ func TestMachineWaitsForItsNetwork(t *testing.T) {
 
 func TestMachineWithoutTheL2TemplateThatItNamesWaits(t *testing.T) {
 	m := machine("w-0")
-	m.Spec.ProviderSpec.Value.L2TemplateSelector = &baremetal.L2TemplateSelector{Name: "storage"}
+	m.Spec.ProviderSpec.Value.L2TemplateSelector = &baremetalv1.L2TemplateSelector{Name: "storage"}
 	l := start(t, objects(host("node"), m)...)
 	l.run()
 	if c := l.instance("w-0"); !strings.Contains(c.Message, `l2TemplateSelector.name: Cluster "c1" has no L2Template "storage"`) || l.host("node").Spec.Image != nil {

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
@@ -143,7 +143,7 @@ func decideClaimed(f *facts) decision {
 }
 
 // manual reports whether a gate is closed. Its default is.
-func manual(g baremetal.Gate) bool { return g != baremetal.GateAuto }
+func manual(g baremetalv1.Gate) bool { return g != baremetalv1.GateAuto }
 
 // provisioned reports whether a host has its image.
 func provisioned(h *metal3.BareMetalHost) bool {
@@ -173,23 +173,23 @@ func assigned(f *facts) bool {
 }
 
 // roleLabels returns the labels by which controller/mosk/lcm finds cluster and role.
-func roleLabels(m *cluster.Machine) map[string]string {
-	out := map[string]string{cluster.ClusterNameLabel: m.Labels[cluster.ClusterNameLabel]}
-	if v, control := m.Labels[cluster.ControlPlaneLabel]; control {
-		out[cluster.ControlPlaneLabel] = v
+func roleLabels(m *clusterv1.Machine) map[string]string {
+	out := map[string]string{clusterv1.ClusterNameLabel: m.Labels[clusterv1.ClusterNameLabel]}
+	if v, control := m.Labels[clusterv1.ControlPlaneLabel]; control {
+		out[clusterv1.ControlPlaneLabel] = v
 	}
 	return out
 }
 
 // parameters returns the spec of the LCMMachine with the provider's fields.
-func parameters(f *facts) lcm.LCMMachineSpec {
+func parameters(f *facts) lcmv1.LCMMachineSpec {
 	out, spec := f.lcm.Spec, f.machine.Spec.ProviderSpec.Value
 	out.SSHAuthorizedKeys = slices.Clone(f.keys)
 	out.Release, out.AgentConfig = f.release.Name, f.release.Spec.Agent
 	out.ServiceAccount = accountName(f.machine)
 	out.ProxySecretName = ""
 	if f.proxy != nil {
-		out.ProxySecretName = item.ProxySecret(f.machine.Labels[cluster.ClusterNameLabel])
+		out.ProxySecretName = item.ProxySecret(f.machine.Labels[clusterv1.ClusterNameLabel])
 	}
 	out.Maintenance = spec.Maintenance
 	out.Distribution = spec.Distribution
@@ -210,7 +210,7 @@ func decideDeletion(f *facts) decision {
 		return d
 	case mine && f.host.Spec.Image != nil:
 		return decision{actDeprovision, "BareMetalHost " + f.named + " is being deprovisioned"}
-	case mine && occupied[f.host.Status.Provisioning.State] && policy != baremetal.DeletionForced && f.host.DeletionTimestamp.IsZero():
+	case mine && occupied[f.host.Status.Provisioning.State] && policy != baremetalv1.DeletionForced && f.host.DeletionTimestamp.IsZero():
 		return wait("BareMetalHost %s is %s", f.named, f.host.Status.Provisioning.State)
 	case f.lcm != nil && f.lcm.DeletionTimestamp.IsZero():
 		return decision{do: actRemoveLCM}
@@ -238,20 +238,20 @@ func decideRequestedDeletion(f *facts) decision {
 // that LCM deploys to has one.
 func decidePreparation(f *facts) (d decision, prepared bool) {
 	switch {
-	case f.machine.Spec.ProviderSpec.Value.DeletionPolicy != baremetal.DeletionGraceful:
+	case f.machine.Spec.ProviderSpec.Value.DeletionPolicy != baremetalv1.DeletionGraceful:
 		return decision{}, true
 	case f.lcm == nil || !f.lcm.DeletionTimestamp.IsZero() || !assigned(f) || f.host == nil || !claimedBy(f.host, f.machine):
 		return decision{}, true
 	case !f.lcm.Spec.PrepareDeletion:
 		return decision{do: actPrepareDeletion}, false
-	case f.lcm.Status.PrepareDeletionPhase != lcm.DeletionCompleted:
+	case f.lcm.Status.PrepareDeletionPhase != lcmv1.DeletionCompleted:
 		return wait("the LCMMachine prepares the deletion: %s", phaseText(f.lcm)), false
 	}
 	return decision{}, true
 }
 
 // phaseText describes the phase of the preparation, and why it waits.
-func phaseText(l *lcm.LCMMachine) string {
+func phaseText(l *lcmv1.LCMMachine) string {
 	out := cmp.Or(l.Status.PrepareDeletionPhase, "not started")
 	if why := l.Status.KubernetesCordonDrainError; why != "" {
 		out += ": " + why

@@ -24,12 +24,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	hostprofile "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
-	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	hostprofilev1 "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	lcmcontroller "github.com/metalab-dev/metalab/controller/mosk/lcm"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
@@ -77,7 +77,7 @@ func (l *lab) write(verb string, o client.Object, do func() error) error {
 func start(t testing.TB, objects ...client.Object) *lab {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{kaas.AddToScheme, lcm.AddToScheme, cluster.AddToScheme, ipam.AddToScheme, hostprofile.AddToScheme, metal3.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{kaasv1.AddToScheme, lcmv1.AddToScheme, clusterv1.AddToScheme, ipamv1.AddToScheme, hostprofilev1.AddToScheme, metal3.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func start(t testing.TB, objects ...client.Object) *lab {
 	}
 	l := &lab{t: t, wall: clocktesting.NewFakePassiveClock(time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC))}
 	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithStatusSubresource(&lcm.LCMMachine{}, &lcm.LCMCluster{}, &cluster.Machine{}, &cluster.Cluster{}, &metal3.BareMetalHost{}).Build()
+		WithStatusSubresource(&lcmv1.LCMMachine{}, &lcmv1.LCMCluster{}, &clusterv1.Machine{}, &clusterv1.Cluster{}, &metal3.BareMetalHost{}).Build()
 	return l
 }
 
@@ -206,7 +206,7 @@ func (l *lab) agents() (changed bool) {
 	controller, err := lcmcontroller.NewMachines(lcmcontroller.Config{Client: l, Work: queue.Work{Clock: clock.RealClock{}}})
 	l.must(err)
 	for _, m := range l.machines() {
-		var x lcm.LCMMachine
+		var x lcmv1.LCMMachine
 		if err := l.Get(l.t.Context(), key(m.Name), &x); apierrors.IsNotFound(err) {
 			continue
 		}
@@ -214,10 +214,10 @@ func (l *lab) agents() (changed bool) {
 		h := l.hostOf(m.Name)
 		if h != nil && h.Status.Provisioning.State == metal3.StateProvisioned {
 			was := x.DeepCopy()
-			x.Status.Addresses = []lcm.NodeAddress{{Type: lcm.AddressInternalIP, Address: "10.0.0.5"}, {Type: lcm.AddressHostname, Address: m.Name}}
-			x.Status.StateItemStatuses = map[string]lcm.StateItemStatus{}
+			x.Status.Addresses = []lcmv1.NodeAddress{{Type: lcmv1.AddressInternalIP, Address: "10.0.0.5"}, {Type: lcmv1.AddressHostname, Address: m.Name}}
+			x.Status.StateItemStatuses = map[string]lcmv1.StateItemStatus{}
 			for _, it := range x.Spec.StateItems {
-				x.Status.StateItemStatuses[it.Name] = lcm.StateItemStatus{Hash: item.Hash(it, ""), Attempt: 1}
+				x.Status.StateItemStatuses[it.Name] = lcmv1.StateItemStatus{Hash: item.Hash(it, ""), Attempt: 1}
 			}
 			if !equality.Semantic.DeepEqual(was.Status, x.Status) {
 				l.must(l.Status().Update(l.t.Context(), &x))
@@ -237,18 +237,18 @@ func (l *lab) must(err error) {
 	}
 }
 
-func (l *lab) machines() []cluster.Machine {
+func (l *lab) machines() []clusterv1.Machine {
 	l.t.Helper()
-	var list cluster.MachineList
+	var list clusterv1.MachineList
 	l.must(l.List(l.t.Context(), &list))
 	return list.Items
 }
 
-func (l *lab) machine(name string) *cluster.Machine { return get(l, name, new(cluster.Machine)) }
+func (l *lab) machine(name string) *clusterv1.Machine { return get(l, name, new(clusterv1.Machine)) }
 
 func (l *lab) host(name string) *metal3.BareMetalHost { return get(l, name, new(metal3.BareMetalHost)) }
 
-func (l *lab) lcm(name string) *lcm.LCMMachine { return get(l, name, new(lcm.LCMMachine)) }
+func (l *lab) lcm(name string) *lcmv1.LCMMachine { return get(l, name, new(lcmv1.LCMMachine)) }
 
 // hostOf returns the host whose consumerRef names a Machine. More than one are an error.
 func (l *lab) hostOf(machine string) (out *metal3.BareMetalHost) {
@@ -281,10 +281,10 @@ func edit[T client.Object](l *lab, o T, change func(T)) {
 }
 
 // instance returns the condition ProviderInstance of a Machine.
-func (l *lab) instance(name string) baremetal.Condition {
+func (l *lab) instance(name string) baremetalv1.Condition {
 	l.t.Helper()
 	s := l.machine(name).Status.ProviderStatus
-	i := slices.IndexFunc(s.Conditions, func(c baremetal.Condition) bool { return c.Type == baremetal.ConditionProviderInstance })
+	i := slices.IndexFunc(s.Conditions, func(c baremetalv1.Condition) bool { return c.Type == baremetalv1.ConditionProviderInstance })
 	if i < 0 {
 		l.t.Fatalf("%s has no condition ProviderInstance: %+v", name, s.Conditions)
 	}
@@ -295,19 +295,19 @@ func meta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: n
 
 // objects are a cluster with its release, one key and an LCMCluster.
 func objects(more ...client.Object) []client.Object {
-	r := &kaas.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: "mosk-1"}, Spec: kaas.ClusterReleaseSpec{
-		Version: "1.0.0", Agent: &lcm.AgentConfig{Version: "v1", DownloadURL: "http://192.0.2.2/agent", SHA256: "5a", Args: []string{"--verbose"}},
-		AllowedDistributions: []kaas.Distribution{
-			{ID: "debian/bookworm", Image: kaas.DistributionImage{URL: "http://192.0.2.2/bookworm.raw"}},
-			{ID: "ubuntu/jammy", Default: true, Image: kaas.DistributionImage{URL: "http://192.0.2.2/jammy.raw", Checksum: "0a"}},
+	r := &kaasv1.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: "mosk-1"}, Spec: kaasv1.ClusterReleaseSpec{
+		Version: "1.0.0", Agent: &lcmv1.AgentConfig{Version: "v1", DownloadURL: "http://192.0.2.2/agent", SHA256: "5a", Args: []string{"--verbose"}},
+		AllowedDistributions: []kaasv1.Distribution{
+			{ID: "debian/bookworm", Image: kaasv1.DistributionImage{URL: "http://192.0.2.2/bookworm.raw"}},
+			{ID: "ubuntu/jammy", Default: true, Image: kaasv1.DistributionImage{URL: "http://192.0.2.2/jammy.raw", Checksum: "0a"}},
 		},
 	}}
-	c := &cluster.Cluster{ObjectMeta: meta("c1")}
-	c.Spec.ProviderSpec.Value = baremetal.ClusterProviderSpec{Release: r.Name, PublicKeys: []baremetal.KeyName{{Name: "ann"}}}
-	c.Status.ProviderStatus = &baremetal.ClusterProviderStatus{ReleaseRefs: baremetal.ReleaseRefs{Current: &baremetal.ReleaseRef{Name: r.Name}}}
-	k := &kaas.PublicKey{ObjectMeta: meta("ann"), Spec: kaas.PublicKeySpec{PublicKey: "ssh-ed25519 A ann\n"}}
-	lc := &lcm.LCMCluster{ObjectMeta: meta("c1"), Spec: lcm.LCMClusterSpec{LCMType: lcm.LCMTypeK0s, MachinesTypes: map[lcm.MachineType][]lcm.LCMStateItem{
-		lcm.MachineControl: {}, lcm.MachineWorker: {{Runner: lcm.RunnerBash, Name: "swap", Version: "v1", Phase: lcm.PhaseDeploy}},
+	c := &clusterv1.Cluster{ObjectMeta: meta("c1")}
+	c.Spec.ProviderSpec.Value = baremetalv1.ClusterProviderSpec{Release: r.Name, PublicKeys: []baremetalv1.KeyName{{Name: "ann"}}}
+	c.Status.ProviderStatus = &baremetalv1.ClusterProviderStatus{ReleaseRefs: baremetalv1.ReleaseRefs{Current: &baremetalv1.ReleaseRef{Name: r.Name}}}
+	k := &kaasv1.PublicKey{ObjectMeta: meta("ann"), Spec: kaasv1.PublicKeySpec{PublicKey: "ssh-ed25519 A ann\n"}}
+	lc := &lcmv1.LCMCluster{ObjectMeta: meta("c1"), Spec: lcmv1.LCMClusterSpec{LCMType: lcmv1.LCMTypeK0s, MachinesTypes: map[lcmv1.MachineType][]lcmv1.LCMStateItem{
+		lcmv1.MachineControl: {}, lcmv1.MachineWorker: {{Runner: lcmv1.RunnerBash, Name: "swap", Version: "v1", Phase: lcmv1.PhaseDeploy}},
 	}}}
 	return append([]client.Object{r, c, k, lc}, more...)
 }
@@ -322,12 +322,12 @@ func host(name string) *metal3.BareMetalHost {
 }
 
 // machine returns a worker that selects hosts with the label rack=a, with open gates.
-func machine(name string) *cluster.Machine {
-	m := &cluster.Machine{ObjectMeta: meta(name)}
-	m.Labels = map[string]string{cluster.ClusterNameLabel: "c1", cluster.ProviderLabel: "baremetal"}
-	m.Spec.ProviderSpec.Value = baremetal.MachineProviderSpec{
-		HostSelector:     baremetal.HostSelector{MatchLabels: map[string]string{"rack": "a"}},
-		Day1Provisioning: baremetal.GateAuto, Day1Deployment: baremetal.GateAuto,
+func machine(name string) *clusterv1.Machine {
+	m := &clusterv1.Machine{ObjectMeta: meta(name)}
+	m.Labels = map[string]string{clusterv1.ClusterNameLabel: "c1", clusterv1.ProviderLabel: "baremetal"}
+	m.Spec.ProviderSpec.Value = baremetalv1.MachineProviderSpec{
+		HostSelector:     baremetalv1.HostSelector{MatchLabels: map[string]string{"rack": "a"}},
+		Day1Provisioning: baremetalv1.GateAuto, Day1Deployment: baremetalv1.GateAuto,
 	}
 	return m
 }

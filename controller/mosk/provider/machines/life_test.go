@@ -15,17 +15,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
 // statement H39: closed gates stop a Machine before its image, and before its deployment.
 func TestManualGatesStopAMachine(t *testing.T) {
 	m := machine("m")
-	m.Spec.ProviderSpec.Value.Day1Provisioning, m.Spec.ProviderSpec.Value.Day1Deployment = "", baremetal.GateManual // the default is manual
+	m.Spec.ProviderSpec.Value.Day1Provisioning, m.Spec.ProviderSpec.Value.Day1Deployment = "", baremetalv1.GateManual // the default is manual
 	l := start(t, objects(host("a"), m)...)
 	status := func(want string) {
 		t.Helper()
@@ -39,18 +39,18 @@ func TestManualGatesStopAMachine(t *testing.T) {
 	if h.Spec.Image != nil || h.Spec.UserData != nil || h.Spec.ConsumerRef == nil {
 		t.Errorf("the host of a Machine that awaits provisioning: %+v", h.Spec)
 	}
-	if got := l.lcm("m"); !cmp.Equal(got.Spec, lcm.LCMMachineSpec{}) || len(got.Labels) > 0 {
+	if got := l.lcm("m"); !cmp.Equal(got.Spec, lcmv1.LCMMachineSpec{}) || len(got.Labels) > 0 {
 		t.Errorf("the LCMMachine is not empty: labels %v, spec %+v", got.Labels, got.Spec)
 	}
-	edit(l, m, func(m *cluster.Machine) { m.Spec.ProviderSpec.Value.Day1Provisioning = baremetal.GateAuto })
+	edit(l, m, func(m *clusterv1.Machine) { m.Spec.ProviderSpec.Value.Day1Provisioning = baremetalv1.GateAuto })
 	status("AwaitsDeployment")
 	if got := l.lcm("m").Spec; got.ClusterName != "" || got.StateItems != nil {
 		t.Errorf("the LCMMachine of a Machine that awaits deployment: %+v", got)
 	}
-	edit(l, m, func(m *cluster.Machine) { m.Spec.ProviderSpec.Value.Day1Deployment = baremetal.GateAuto })
+	edit(l, m, func(m *clusterv1.Machine) { m.Spec.ProviderSpec.Value.Day1Deployment = baremetalv1.GateAuto })
 	status("Ready")
-	edit(l, m, func(m *cluster.Machine) {
-		m.Spec.ProviderSpec.Value.Day1Provisioning, m.Spec.ProviderSpec.Value.Day1Deployment = baremetal.GateManual, baremetal.GateManual
+	edit(l, m, func(m *clusterv1.Machine) {
+		m.Spec.ProviderSpec.Value.Day1Provisioning, m.Spec.ProviderSpec.Value.Day1Deployment = baremetalv1.GateManual, baremetalv1.GateManual
 	})
 	status("Ready")
 }
@@ -91,11 +91,11 @@ func TestMachineToReadyAndBack(t *testing.T) {
 	if *m.Spec.ProviderID != "metal3://uid-of-a" || m.Annotations["metal3.io/BareMetalHost"] != "lab/a" {
 		t.Errorf("provider's ID %q, annotations %v", *m.Spec.ProviderID, m.Annotations)
 	}
-	status := &baremetal.MachineProviderStatus{
+	status := &baremetalv1.MachineProviderStatus{
 		Status: "Ready", Ready: true, PrivateIP: "10.0.0.5",
-		Hardware:              &baremetal.MachineHardware{CPU: 8, RAM: "16384Mi", Storage: []baremetal.MachineDisk{{Name: "/dev/sda", Size: "100Gi"}}},
-		ProviderInstanceState: &baremetal.InstanceState{ID: "lab/a", State: "provisioned", Ready: true},
-		Conditions:            []baremetal.Condition{{Type: "ProviderInstance", Ready: true}, {Type: "LCM", Ready: true}},
+		Hardware:              &baremetalv1.MachineHardware{CPU: 8, RAM: "16384Mi", Storage: []baremetalv1.MachineDisk{{Name: "/dev/sda", Size: "100Gi"}}},
+		ProviderInstanceState: &baremetalv1.InstanceState{ID: "lab/a", State: "provisioned", Ready: true},
+		Conditions:            []baremetalv1.Condition{{Type: "ProviderInstance", Ready: true}, {Type: "LCM", Ready: true}},
 	}
 	status.APIVersion, status.Kind = "baremetal.k8s.io/v1alpha1", "BareMetalMachineProviderStatus"
 	if diff := cmp.Diff(status, m.Status.ProviderStatus); diff != "" {
@@ -139,7 +139,7 @@ func TestMachineToReadyAndBack(t *testing.T) {
 func TestDeletionPolicies(t *testing.T) {
 	l := start(t, objects(host("a"), machine("m"))...)
 	l.run()
-	edit(l, l.machine("m"), func(m *cluster.Machine) { m.Spec.ProviderSpec.Value.DeletionPolicy = baremetal.DeletionGraceful })
+	edit(l, l.machine("m"), func(m *clusterv1.Machine) { m.Spec.ProviderSpec.Value.DeletionPolicy = baremetalv1.DeletionGraceful })
 	l.must(l.Delete(t.Context(), machine("m")))
 	l.run()
 	if got := l.lcm("m"); !got.Spec.PrepareDeletion || l.host("a").Spec.Image == nil || l.instance("m").Message != "the LCMMachine prepares the deletion: not started" {
@@ -155,7 +155,7 @@ func TestDeletionPolicies(t *testing.T) {
 
 	l = start(t, objects(host("a"), machine("m"))...)
 	l.run()
-	edit(l, l.machine("m"), func(m *cluster.Machine) { m.Spec.ProviderSpec.Value.DeletionPolicy = baremetal.DeletionForced })
+	edit(l, l.machine("m"), func(m *clusterv1.Machine) { m.Spec.ProviderSpec.Value.DeletionPolicy = baremetalv1.DeletionForced })
 	l.must(l.Delete(t.Context(), machine("m")))
 	l.settle() // without the hosts' controller
 	if h := l.host("a"); len(l.machines()) != 0 || h.Spec.Image != nil || h.Spec.ConsumerRef != nil || unclaimable(h) == "" {
@@ -169,8 +169,8 @@ func TestDemandedDeletion(t *testing.T) {
 	l := start(t, objects(host("a"), machine("m"))...)
 	l.run()
 	demand := func(is bool) {
-		edit(l, l.machine("m"), func(m *cluster.Machine) {
-			m.Spec.ProviderSpec.Value.Delete, m.Spec.ProviderSpec.Value.DeletionPolicy = is, baremetal.DeletionGraceful
+		edit(l, l.machine("m"), func(m *clusterv1.Machine) {
+			m.Spec.ProviderSpec.Value.Delete, m.Spec.ProviderSpec.Value.DeletionPolicy = is, baremetalv1.DeletionGraceful
 		})
 		l.run()
 	}
@@ -180,9 +180,9 @@ func TestDemandedDeletion(t *testing.T) {
 		l.must(l.Status().Update(t.Context(), x))
 		l.run()
 	}
-	condition := func() (out []baremetal.Condition) {
+	condition := func() (out []baremetalv1.Condition) {
 		for _, c := range l.machine("m").Status.ProviderStatus.Conditions {
-			if c.Type == baremetal.ConditionPrepareDeletion {
+			if c.Type == baremetalv1.ConditionPrepareDeletion {
 				out = append(out, c)
 			}
 		}
@@ -191,7 +191,7 @@ func TestDemandedDeletion(t *testing.T) {
 	demand(true)
 	phase("failed", "a lock has failed")
 	p := l.machine("m").Status.ProviderStatus
-	want := []baremetal.Condition{{Type: baremetal.ConditionPrepareDeletion, Message: "failed: a lock has failed"}}
+	want := []baremetalv1.Condition{{Type: baremetalv1.ConditionPrepareDeletion, Message: "failed: a lock has failed"}}
 	if diff := cmp.Diff(want, condition()); diff != "" || p.Ready || p.PrepareDeletionPhase != "failed" || !l.lcm("m").Spec.PrepareDeletion || l.host("a").Spec.Image == nil {
 		t.Errorf("a preparation that fails: status %+v, condition (-want +got):\n%s", p, diff)
 	}
@@ -212,10 +212,10 @@ func TestDemandedDeletion(t *testing.T) {
 	if h := l.host("a"); len(l.machines()) != 0 || h.Spec.ConsumerRef != nil {
 		t.Errorf("after the preparation: %d Machines, host %+v", len(l.machines()), h.Spec)
 	}
-	for _, policy := range []baremetal.DeletionPolicy{baremetal.DeletionUnsafe, baremetal.DeletionForced} {
+	for _, policy := range []baremetalv1.DeletionPolicy{baremetalv1.DeletionUnsafe, baremetalv1.DeletionForced} {
 		l := start(t, objects(host("a"), machine("m"))...)
 		l.run()
-		edit(l, l.machine("m"), func(m *cluster.Machine) {
+		edit(l, l.machine("m"), func(m *clusterv1.Machine) {
 			m.Spec.ProviderSpec.Value.Delete, m.Spec.ProviderSpec.Value.DeletionPolicy = true, policy
 		})
 		l.run()
@@ -228,7 +228,7 @@ func TestDemandedDeletion(t *testing.T) {
 // statement H43: LCMMachines have the keys of their cluster, and follow changes. The user
 // data of a server that is provisioned stay.
 func TestKeysOfAMachineFollowItsCluster(t *testing.T) {
-	l := start(t, objects(host("a"), machine("m"), &kaas.PublicKey{ObjectMeta: meta("ben"), Spec: kaas.PublicKeySpec{PublicKey: "ssh-rsa B ben"}})...)
+	l := start(t, objects(host("a"), machine("m"), &kaasv1.PublicKey{ObjectMeta: meta("ben"), Spec: kaasv1.PublicKeySpec{PublicKey: "ssh-rsa B ben"}})...)
 	l.run()
 	text := get(l, "m-user-data", new(corev1.Secret)).Data["userData"]
 	keys := func(want ...string) {
@@ -239,14 +239,14 @@ func TestKeysOfAMachineFollowItsCluster(t *testing.T) {
 		}
 	}
 	keys("ssh-ed25519 A ann")
-	c := &cluster.Cluster{ObjectMeta: meta("c1")}
-	edit(l, c, func(c *cluster.Cluster) {
-		c.Spec.ProviderSpec.Value.PublicKeys = append(c.Spec.ProviderSpec.Value.PublicKeys, baremetal.KeyName{Name: "ben"})
+	c := &clusterv1.Cluster{ObjectMeta: meta("c1")}
+	edit(l, c, func(c *clusterv1.Cluster) {
+		c.Spec.ProviderSpec.Value.PublicKeys = append(c.Spec.ProviderSpec.Value.PublicKeys, baremetalv1.KeyName{Name: "ben"})
 	})
 	keys("ssh-ed25519 A ann", "ssh-rsa B ben")
-	edit(l, &kaas.PublicKey{ObjectMeta: meta("ben")}, func(k *kaas.PublicKey) { k.Spec.PublicKey = "ssh-rsa C ben" })
+	edit(l, &kaasv1.PublicKey{ObjectMeta: meta("ben")}, func(k *kaasv1.PublicKey) { k.Spec.PublicKey = "ssh-rsa C ben" })
 	keys("ssh-ed25519 A ann", "ssh-rsa C ben")
-	edit(l, c, func(c *cluster.Cluster) { c.Spec.ProviderSpec.Value.PublicKeys = nil })
+	edit(l, c, func(c *clusterv1.Cluster) { c.Spec.ProviderSpec.Value.PublicKeys = nil })
 	keys()
 	if got := get(l, "m-user-data", new(corev1.Secret)).Data["userData"]; string(got) != string(text) {
 		t.Error("the user data of a provisioned server have changed")
@@ -259,10 +259,10 @@ func TestRebootRequestIsShown(t *testing.T) {
 	l := start(t, objects(host("a"), machine("m"))...)
 	l.run()
 	x := l.lcm("m")
-	x.Status.HostInfo = &lcm.HostInfo{RebootRequired: true, RebootReason: "a new kernel"}
+	x.Status.HostInfo = &lcmv1.HostInfo{RebootRequired: true, RebootReason: "a new kernel"}
 	l.must(l.Status().Update(t.Context(), x))
 	l.run()
-	if diff := cmp.Diff(&baremetal.RebootRequest{Required: true, Reason: "a new kernel"}, l.machine("m").Status.ProviderStatus.Reboot); diff != "" || l.lcm("m").Spec.RebootRequired {
+	if diff := cmp.Diff(&baremetalv1.RebootRequest{Required: true, Reason: "a new kernel"}, l.machine("m").Status.ProviderStatus.Reboot); diff != "" || l.lcm("m").Spec.RebootRequired {
 		t.Errorf("reboot (-want +got):\n%s", diff)
 	}
 	x = l.lcm("m")
@@ -297,17 +297,17 @@ func TestErrorOfAHostIsInTheMachinesStatus(t *testing.T) {
 
 // Mistakes stop a Machine before it claims a host, and name field and fix.
 func TestMistakesStopAMachine(t *testing.T) {
-	value := func(change func(*baremetal.MachineProviderSpec)) func(*lab) {
-		return func(l *lab) { edit(l, machine("m"), func(m *cluster.Machine) { change(&m.Spec.ProviderSpec.Value) }) }
+	value := func(change func(*baremetalv1.MachineProviderSpec)) func(*lab) {
+		return func(l *lab) { edit(l, machine("m"), func(m *clusterv1.Machine) { change(&m.Spec.ProviderSpec.Value) }) }
 	}
-	clusterValue := func(change func(*baremetal.ClusterProviderSpec)) func(*lab) {
+	clusterValue := func(change func(*baremetalv1.ClusterProviderSpec)) func(*lab) {
 		return func(l *lab) {
-			edit(l, &cluster.Cluster{ObjectMeta: meta("c1")}, func(c *cluster.Cluster) { change(&c.Spec.ProviderSpec.Value) })
+			edit(l, &clusterv1.Cluster{ObjectMeta: meta("c1")}, func(c *clusterv1.Cluster) { change(&c.Spec.ProviderSpec.Value) })
 		}
 	}
-	clusterStatus := func(current *baremetal.ReleaseRef) func(*lab) {
+	clusterStatus := func(current *baremetalv1.ReleaseRef) func(*lab) {
 		return func(l *lab) {
-			c := get(l, "c1", new(cluster.Cluster))
+			c := get(l, "c1", new(clusterv1.Cluster))
 			c.Status.ProviderStatus.ReleaseRefs.Current = current
 			l.must(l.Status().Update(t.Context(), c))
 		}
@@ -318,20 +318,20 @@ func TestMistakesStopAMachine(t *testing.T) {
 		want   string
 	}{
 		{"no label", func(l *lab) {
-			edit(l, machine("m"), func(m *cluster.Machine) { delete(m.Labels, cluster.ClusterNameLabel) })
+			edit(l, machine("m"), func(m *clusterv1.Machine) { delete(m.Labels, clusterv1.ClusterNameLabel) })
 		},
 			"metadata.labels: give the label cluster.sigs.k8s.io/cluster-name, the name of the Cluster"},
-		{"no Cluster", func(l *lab) { l.must(l.Delete(t.Context(), &cluster.Cluster{ObjectMeta: meta("c1")})) }, `there is no Cluster "c1" in the namespace`},
+		{"no Cluster", func(l *lab) { l.must(l.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: meta("c1")})) }, `there is no Cluster "c1" in the namespace`},
 		{"Cluster without a release", clusterStatus(nil), `Cluster "c1" has no release yet: its conditions say why`},
-		{"release that does not exist", clusterStatus(&baremetal.ReleaseRef{Name: "x"}), `there is no ClusterRelease "x"`},
-		{"key that does not exist", clusterValue(func(s *baremetal.ClusterProviderSpec) {
-			s.PublicKeys = append(s.PublicKeys, baremetal.KeyName{Name: "x"})
+		{"release that does not exist", clusterStatus(&baremetalv1.ReleaseRef{Name: "x"}), `there is no ClusterRelease "x"`},
+		{"key that does not exist", clusterValue(func(s *baremetalv1.ClusterProviderSpec) {
+			s.PublicKeys = append(s.PublicKeys, baremetalv1.KeyName{Name: "x"})
 		}),
 			`Cluster "c1": spec.providerSpec.value.publicKeys[1]: there is no PublicKey "x" in the namespace`},
-		{"distribution that the release lacks", value(func(s *baremetal.MachineProviderSpec) { s.Distribution = "x" }),
+		{"distribution that the release lacks", value(func(s *baremetalv1.MachineProviderSpec) { s.Distribution = "x" }),
 			`spec.providerSpec.value.distribution: "x" is not one of ClusterRelease "mosk-1": give one of debian/bookworm, ubuntu/jammy`},
-		{"selector that matches no host", value(func(s *baremetal.MachineProviderSpec) { s.HostSelector.MatchLabels["rack"] = "z" }), "spec.providerSpec.value.hostSelector selects no BareMetalHost of the namespace"},
-		{"selector of no label", value(func(s *baremetal.MachineProviderSpec) { s.HostSelector.MatchLabels = map[string]string{"a b": "c"} }), "spec.providerSpec.value.hostSelector: "},
+		{"selector that matches no host", value(func(s *baremetalv1.MachineProviderSpec) { s.HostSelector.MatchLabels["rack"] = "z" }), "spec.providerSpec.value.hostSelector selects no BareMetalHost of the namespace"},
+		{"selector of no label", value(func(s *baremetalv1.MachineProviderSpec) { s.HostSelector.MatchLabels = map[string]string{"a b": "c"} }), "spec.providerSpec.value.hostSelector: "},
 	} {
 		l := start(t, objects(host("a"), machine("m"))...)
 		tt.change(l)
@@ -349,7 +349,7 @@ func TestMistakesStopAMachine(t *testing.T) {
 // provisioned is never written again.
 func TestImageOfAMachine(t *testing.T) {
 	m, d := machine("m"), machine("d")
-	m.Spec.ProviderSpec.Value.Image = &baremetal.Image{URL: "http://192.0.2.2/custom.raw", Checksum: "http://192.0.2.2/sums"}
+	m.Spec.ProviderSpec.Value.Image = &baremetalv1.Image{URL: "http://192.0.2.2/custom.raw", Checksum: "http://192.0.2.2/sums"}
 	d.Spec.ProviderSpec.Value.Distribution = "debian/bookworm"
 	l := start(t, objects(host("a"), host("b"), m, d)...)
 	l.run()
@@ -359,7 +359,7 @@ func TestImageOfAMachine(t *testing.T) {
 	if got := l.hostOf("d").Spec.Image; *got != (metal3.Image{URL: "http://192.0.2.2/bookworm.raw"}) {
 		t.Errorf("image %+v", got)
 	}
-	edit(l, d, func(m *cluster.Machine) { m.Spec.ProviderSpec.Value.Distribution = "ubuntu/jammy" })
+	edit(l, d, func(m *clusterv1.Machine) { m.Spec.ProviderSpec.Value.Distribution = "ubuntu/jammy" })
 	l.run()
 	if got := l.hostOf("d"); got.Spec.Image.URL != "http://192.0.2.2/bookworm.raw" || l.lcm("d").Spec.Distribution != "ubuntu/jammy" {
 		t.Errorf("image %+v, distribution %q", got.Spec.Image, l.lcm("d").Spec.Distribution)
@@ -381,7 +381,7 @@ func TestAccountOfTheAgent(t *testing.T) {
 	}
 	x := l.lcm("m")
 	x.Spec.StateItemsOverwrites = map[string]map[string]string{"i": {item.ParamSecretRef: ns + "/passwords"}, "j": {item.ParamSecretRef: "other/x"}}
-	x.Spec.StateItems = []lcm.LCMStateItem{{Runner: lcm.RunnerAnsible, Name: "k", Version: "v1", Phase: lcm.PhaseDeploy, Params: map[string]string{item.ParamSecretRef: ns + "/keys"}}}
+	x.Spec.StateItems = []lcmv1.LCMStateItem{{Runner: lcmv1.RunnerAnsible, Name: "k", Version: "v1", Phase: lcmv1.PhaseDeploy, Params: map[string]string{item.ParamSecretRef: ns + "/keys"}}}
 	l.must(l.Update(t.Context(), x))
 	x.Spec.ProxySecretName = "proxy"
 	if diff := cmp.Diff([]string{"keys", "m-lcm-agent-token", "passwords", "proxy"}, secrets(&facts{machine: machine("m"), lcm: x})); diff != "" {
@@ -419,8 +419,8 @@ func TestAccountOfTheAgent(t *testing.T) {
 	if n := renewals(); n != 1 {
 		t.Errorf("%d tokens of a server whose token has an hour left, want 1", n)
 	}
-	c := get(l, "c1", new(lcm.LCMCluster))
-	edit(l, c, func(c *lcm.LCMCluster) {
+	c := get(l, "c1", new(lcmv1.LCMCluster))
+	edit(l, c, func(c *lcmv1.LCMCluster) {
 		c.Spec.TokenTTL, c.Spec.MinTokenRemainingTTL = &metav1.Duration{Duration: 12 * time.Hour}, &metav1.Duration{Duration: 4 * time.Hour}
 	})
 	expiresIn(3 * time.Hour)
@@ -428,7 +428,7 @@ func TestAccountOfTheAgent(t *testing.T) {
 		t.Errorf("%d tokens of a server whose token has less than minTokenRemainingTTL left, want 1", n)
 	}
 	expiresIn(7 * time.Hour)
-	edit(l, get(l, c.Name, new(lcm.LCMCluster)), func(c *lcm.LCMCluster) { c.Spec.MinTokenRemainingTTL.Duration = 24 * time.Hour })
+	edit(l, get(l, c.Name, new(lcmv1.LCMCluster)), func(c *lcmv1.LCMCluster) { c.Spec.MinTokenRemainingTTL.Duration = 24 * time.Hour })
 	if n := renewals(); n != 0 {
 		t.Errorf("%d tokens of a server whose token has more than half of its life left, want none", n)
 	}
@@ -472,7 +472,7 @@ func TestSecretOfAUserStays(t *testing.T) {
 func TestMachineOfAnotherProviderStays(t *testing.T) {
 	for _, provider := range []string{"", "openstack"} {
 		m := machine("m")
-		m.Labels[cluster.ProviderLabel] = provider
+		m.Labels[clusterv1.ProviderLabel] = provider
 		l := start(t, objects(host("a"), m)...)
 		l.settle()
 		if len(l.writes) > 0 {

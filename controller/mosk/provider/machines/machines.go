@@ -16,11 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	hostprofile "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
-	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	hostprofilev1 "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/controller/reconcile/watch"
 )
@@ -64,30 +64,30 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 	sameName := &handler.EnqueueRequestForObject{}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("provider-machines").
-		For(&cluster.Machine{}).
-		Watches(&lcm.LCMMachine{}, sameName).
-		Watches(&ipam.IpamHost{}, sameName).
-		Watches(&ipam.L2Template{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
-		Watches(&hostprofile.BareMetalHostProfile{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfProfile)).
+		For(&clusterv1.Machine{}).
+		Watches(&lcmv1.LCMMachine{}, sameName).
+		Watches(&ipamv1.IpamHost{}, sameName).
+		Watches(&ipamv1.L2Template{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
+		Watches(&hostprofilev1.BareMetalHostProfile{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfProfile)).
 		Watches(&metal3.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfHost)).
-		Watches(&cluster.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf(func(m *cluster.Machine, o client.Object) bool {
-			return m.Labels[cluster.ClusterNameLabel] == o.GetName()
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf(func(m *clusterv1.Machine, o client.Object) bool {
+			return m.Labels[clusterv1.ClusterNameLabel] == o.GetName()
 		}))).
-		Watches(&kaas.ClusterUpdatePlan{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf(func(m *cluster.Machine, o client.Object) bool {
-			return m.Labels[cluster.ClusterNameLabel] == o.(*kaas.ClusterUpdatePlan).Spec.Cluster
+		Watches(&kaasv1.ClusterUpdatePlan{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf(func(m *clusterv1.Machine, o client.Object) bool {
+			return m.Labels[clusterv1.ClusterNameLabel] == o.(*kaasv1.ClusterUpdatePlan).Spec.Cluster
 		}))).
-		Watches(&kaas.PublicKey{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf(func(*cluster.Machine, client.Object) bool { return true }))).
-		Watches(&kaas.Proxy{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
-		Watches(&kaas.ClusterRelease{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
-		Watches(&kaas.KaaSRelease{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
+		Watches(&kaasv1.PublicKey{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf(func(*clusterv1.Machine, client.Object) bool { return true }))).
+		Watches(&kaasv1.Proxy{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
+		Watches(&kaasv1.ClusterRelease{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
+		Watches(&kaasv1.KaaSRelease{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
 		WithOptions(r.RetryOptions(&r.retries)).
 		Complete(r)
 }
 
 // machinesOf enqueues the Machines of an object's namespace that it concerns.
-func (r *Reconciler) machinesOf(concerned func(*cluster.Machine, client.Object) bool) handler.MapFunc {
+func (r *Reconciler) machinesOf(concerned func(*clusterv1.Machine, client.Object) bool) handler.MapFunc {
 	return func(ctx context.Context, of client.Object) []reconcile.Request {
-		return watch.Requests(ctx, r.Client, &cluster.MachineList{}, func(m *cluster.Machine) bool { return concerned(m, of) }, client.InNamespace(of.GetNamespace()))
+		return watch.Requests(ctx, r.Client, &clusterv1.MachineList{}, func(m *clusterv1.Machine) bool { return concerned(m, of) }, client.InNamespace(of.GetNamespace()))
 	}
 }
 
@@ -96,15 +96,15 @@ func (r *Reconciler) machinesOf(concerned func(*cluster.Machine, client.Object) 
 func (r *Reconciler) machinesOfHost(ctx context.Context, of client.Object) []reconcile.Request {
 	h, key := of.(*metal3.BareMetalHost), of.GetNamespace()+"/"+of.GetName()
 	free := unclaimable(h) == ""
-	return watch.Requests(ctx, r.Client, &cluster.MachineList{}, func(m *cluster.Machine) bool {
-		name := m.Annotations[cluster.BareMetalHostAnnotation]
+	return watch.Requests(ctx, r.Client, &clusterv1.MachineList{}, func(m *clusterv1.Machine) bool {
+		name := m.Annotations[clusterv1.BareMetalHostAnnotation]
 		return name == key || claimedBy(h, m) || free && name == "" && m.DeletionTimestamp.IsZero()
 	}, client.InNamespace(h.Namespace))
 }
 
 // waitingMachines enqueues the Machines of all namespaces whose host has no image yet.
 func (r *Reconciler) waitingMachines(ctx context.Context, _ client.Object) []reconcile.Request {
-	return watch.Requests(ctx, r.Client, &cluster.MachineList{}, func(m *cluster.Machine) bool {
+	return watch.Requests(ctx, r.Client, &clusterv1.MachineList{}, func(m *clusterv1.Machine) bool {
 		s := m.Status.ProviderStatus
 		return s == nil || s.Status == StatusProvision || s.Status == StatusAwaitsProvisioning
 	})
@@ -120,7 +120,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 	if err != nil {
 		return 0, err
 	}
-	if f.machine.Labels[cluster.ProviderLabel] != cluster.ProviderBareMetal && !controllerutil.ContainsFinalizer(f.machine, Finalizer) {
+	if f.machine.Labels[clusterv1.ProviderLabel] != clusterv1.ProviderBareMetal && !controllerutil.ContainsFinalizer(f.machine, Finalizer) {
 		return 0, nil // another provider's object, or nobody's
 	}
 	d := decide(f)

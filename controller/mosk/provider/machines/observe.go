@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/network/layout"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
@@ -26,11 +26,11 @@ import (
 // facts are what a pass has read. All objects but machine are the cache's, and are not
 // changed.
 type facts struct {
-	machine *cluster.Machine
-	release *kaas.ClusterRelease
-	image   baremetal.Image
-	keys    []string        // SSH public keys
-	proxy   *kaas.ProxySpec // nil means none
+	machine *clusterv1.Machine
+	release *kaasv1.ClusterRelease
+	image   baremetalv1.Image
+	keys    []string          // SSH public keys
+	proxy   *kaasv1.ProxySpec // nil means none
 	// problem is what the user has to correct before a host is claimed, or "".
 	problem string
 	// free are the hosts that the machine may claim, none of which another Machine names.
@@ -44,7 +44,7 @@ type facts struct {
 	// network is the name of the Secret with the host's network data; "" without an
 	// L2Template. unconnected is why there is none yet.
 	network, unconnected string
-	lcm                  *lcm.LCMMachine // nil when it does not exist
+	lcm                  *lcmv1.LCMMachine // nil when it does not exist
 	profile              hostProfile
 	// userData are those of the user, nil when there are none. userDataProblem is what the
 	// user has to correct in them, or "".
@@ -53,7 +53,7 @@ type facts struct {
 }
 
 func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*facts, error) {
-	f := &facts{machine: new(cluster.Machine), lcm: new(lcm.LCMMachine)}
+	f := &facts{machine: new(clusterv1.Machine), lcm: new(lcmv1.LCMMachine)}
 	if err := r.Client.Get(ctx, key, f.machine); err != nil {
 		return nil, queue.Deleted(err)
 	}
@@ -62,7 +62,7 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*facts,
 	} else if err != nil {
 		return nil, fmt.Errorf("machines: LCMMachine: %w", err)
 	}
-	f.named = f.machine.Annotations[cluster.BareMetalHostAnnotation]
+	f.named = f.machine.Annotations[clusterv1.BareMetalHostAnnotation]
 	if err := r.observeHost(ctx, f); err != nil {
 		return nil, err
 	}
@@ -98,24 +98,24 @@ func (r *Reconciler) observeNetwork(ctx context.Context, f *facts) error {
 		return nil
 	}
 	m := f.machine
-	var templates ipam.L2TemplateList
+	var templates ipamv1.L2TemplateList
 	if err := r.Client.List(ctx, &templates, client.InNamespace(m.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("machines: L2Templates: %w", err)
 	}
-	t, err := layout.Choose(templates.Items, m.Labels[cluster.ClusterNameLabel], m.Spec.ProviderSpec.Value.L2TemplateSelector)
+	t, err := layout.Choose(templates.Items, m.Labels[clusterv1.ClusterNameLabel], m.Spec.ProviderSpec.Value.L2TemplateSelector)
 	if err != nil {
 		f.unconnected = err.Error()
 	}
 	if t == nil {
 		return nil
 	}
-	var h ipam.IpamHost
+	var h ipamv1.IpamHost
 	switch err := r.Client.Get(ctx, client.ObjectKeyFromObject(m), &h); {
 	case client.IgnoreNotFound(err) != nil:
 		return fmt.Errorf("machines: IpamHost: %w", err)
 	case err == nil && len(h.Status.Messages) > 0:
 		f.unconnected = strings.Join(h.Status.Messages, "; ")
-	case err != nil || h.Status.NetconfigV2State != ipam.ResultOK:
+	case err != nil || h.Status.NetconfigV2State != ipamv1.ResultOK:
 		f.unconnected = fmt.Sprintf("the network is being prepared from L2Template %q", t.Name)
 	default:
 		f.network = layout.SecretName(m.Name)
@@ -144,11 +144,11 @@ func (r *Reconciler) observeHost(ctx context.Context, f *facts) error {
 
 // observeCluster reads the Cluster, its release and its keys.
 func (r *Reconciler) observeCluster(ctx context.Context, f *facts) error {
-	name := f.machine.Labels[cluster.ClusterNameLabel]
+	name := f.machine.Labels[clusterv1.ClusterNameLabel]
 	if name == "" {
-		return release.Mistake("metadata.labels: give the label %s, the name of the Cluster", cluster.ClusterNameLabel)
+		return release.Mistake("metadata.labels: give the label %s, the name of the Cluster", clusterv1.ClusterNameLabel)
 	}
-	var c cluster.Cluster
+	var c clusterv1.Cluster
 	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: f.machine.Namespace, Name: name}, &c); apierrors.IsNotFound(err) {
 		return release.Mistake("there is no Cluster %q in the namespace", name)
 	} else if err != nil {
@@ -185,12 +185,12 @@ func (r *Reconciler) observeCluster(ctx context.Context, f *facts) error {
 }
 
 // observeProxy reads the Proxy that a Cluster names.
-func (r *Reconciler) observeProxy(ctx context.Context, f *facts, c *cluster.Cluster) error {
+func (r *Reconciler) observeProxy(ctx context.Context, f *facts, c *clusterv1.Cluster) error {
 	name := c.Spec.ProviderSpec.Value.Proxy
 	if name == "" {
 		return nil
 	}
-	var p kaas.Proxy
+	var p kaasv1.Proxy
 	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &p); apierrors.IsNotFound(err) {
 		return release.Mistake("Cluster %q: spec.providerSpec.value.proxy: there is no Proxy %q in the namespace", c.Name, name)
 	} else if err != nil {
@@ -202,7 +202,7 @@ func (r *Reconciler) observeProxy(ctx context.Context, f *facts, c *cluster.Clus
 
 // releaseOf returns the release of a machine: that of its Cluster, or the one that it has
 // while the step of the ClusterUpdatePlan that updates it has not begun.
-func (r *Reconciler) releaseOf(ctx context.Context, f *facts, c *cluster.Cluster, current string) (string, error) {
+func (r *Reconciler) releaseOf(ctx context.Context, f *facts, c *clusterv1.Cluster, current string) (string, error) {
 	if f.lcm == nil || f.lcm.Spec.Release == "" || f.lcm.Spec.Release == current {
 		return current, nil
 	}
@@ -217,9 +217,9 @@ func (r *Reconciler) releaseOf(ctx context.Context, f *facts, c *cluster.Cluster
 }
 
 // keys returns the SSH keys of a cluster's machines, in the Cluster's order.
-func (r *Reconciler) keys(ctx context.Context, c *cluster.Cluster) (out []string, err error) {
+func (r *Reconciler) keys(ctx context.Context, c *clusterv1.Cluster) (out []string, err error) {
 	for i, name := range c.Spec.ProviderSpec.Value.PublicKeys {
-		var k kaas.PublicKey
+		var k kaasv1.PublicKey
 		if err := r.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name.Name}, &k); apierrors.IsNotFound(err) {
 			return nil, release.Mistake("Cluster %q: spec.providerSpec.value.publicKeys[%d]: there is no PublicKey %q in the namespace", c.Name, i, name.Name)
 		} else if err != nil {
@@ -237,7 +237,7 @@ func (r *Reconciler) observeFree(ctx context.Context, f *facts) error {
 		selector, f.problem = labels.Nothing(), fmt.Sprintf("spec.providerSpec.value.hostSelector: %v", err)
 	}
 	var hosts metal3.BareMetalHostList
-	var others cluster.MachineList
+	var others clusterv1.MachineList
 	in := client.InNamespace(f.machine.Namespace)
 	if err := r.Client.List(ctx, &hosts, in, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("machines: hosts: %w", err)
@@ -250,7 +250,7 @@ func (r *Reconciler) observeFree(ctx context.Context, f *facts) error {
 		if !others.Items[i].DeletionTimestamp.IsZero() { // it claims no host; when it is gone, no event reports that
 			continue
 		}
-		named[others.Items[i].Annotations[cluster.BareMetalHostAnnotation]] = true
+		named[others.Items[i].Annotations[clusterv1.BareMetalHostAnnotation]] = true
 	}
 	for i := range hosts.Items {
 		h := &hosts.Items[i]
@@ -268,7 +268,7 @@ func (r *Reconciler) observeFree(ctx context.Context, f *facts) error {
 
 // selectorOf returns a selector of hosts. An empty one selects all hosts of the namespace,
 // as in Metal3's Cluster API provider.
-func selectorOf(s baremetal.HostSelector) (labels.Selector, error) {
+func selectorOf(s baremetalv1.HostSelector) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchLabels: s.MatchLabels, MatchExpressions: s.MatchExpressions})
 }
 
@@ -294,12 +294,12 @@ func unclaimable(h *metal3.BareMetalHost) string {
 var idle = map[metal3.ProvisioningState]bool{metal3.StateAvailable: true, metal3.StateReady: true}
 
 // consumer returns the reference by which a host names its Machine.
-func consumer(m *cluster.Machine) *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: cluster.GroupVersion.String(), Kind: "Machine", Namespace: m.Namespace, Name: m.Name}
+func consumer(m *clusterv1.Machine) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Namespace: m.Namespace, Name: m.Name}
 }
 
 // claimedBy reports whether a host's consumerRef names a Machine.
-func claimedBy(h *metal3.BareMetalHost, m *cluster.Machine) bool {
+func claimedBy(h *metal3.BareMetalHost, m *clusterv1.Machine) bool {
 	c := h.Spec.ConsumerRef
-	return c != nil && c.Kind == "Machine" && strings.HasPrefix(c.APIVersion, cluster.GroupVersion.Group+"/") && c.Namespace == m.Namespace && c.Name == m.Name
+	return c != nil && c.Kind == "Machine" && strings.HasPrefix(c.APIVersion, clusterv1.GroupVersion.Group+"/") && c.Namespace == m.Namespace && c.Name == m.Name
 }

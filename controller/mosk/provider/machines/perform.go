@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/userdata"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 )
@@ -34,21 +34,21 @@ func done(f func(context.Context, *Reconciler, *facts) error) performer {
 // performers perform the actions.
 var performers = map[action]performer{
 	actWait:   done(func(context.Context, *Reconciler, *facts) error { return nil }),
-	actHold:   done(onMachine(func(m *cluster.Machine, _ *facts) { controllerutil.AddFinalizer(m, Finalizer) })),
+	actHold:   done(onMachine(func(m *clusterv1.Machine, _ *facts) { controllerutil.AddFinalizer(m, Finalizer) })),
 	actCreate: done(create),
-	actName: done(onMachine(func(m *cluster.Machine, f *facts) {
-		metav1.SetMetaDataAnnotation(&m.ObjectMeta, cluster.BareMetalHostAnnotation, choose(f))
+	actName: done(onMachine(func(m *clusterv1.Machine, f *facts) {
+		metav1.SetMetaDataAnnotation(&m.ObjectMeta, clusterv1.BareMetalHostAnnotation, choose(f))
 	})),
-	actForget:          done(onMachine(func(m *cluster.Machine, _ *facts) { delete(m.Annotations, cluster.BareMetalHostAnnotation) })),
+	actForget:          done(onMachine(func(m *clusterv1.Machine, _ *facts) { delete(m.Annotations, clusterv1.BareMetalHostAnnotation) })),
 	actClaim:           done(onHost(func(h *metal3.BareMetalHost, f *facts) { h.Spec.ConsumerRef = consumer(f.machine) })),
-	actIdentify:        done(onMachine(func(m *cluster.Machine, f *facts) { m.Spec.ProviderID = ptr.To("metal3://" + string(f.host.UID)) })),
+	actIdentify:        done(onMachine(func(m *clusterv1.Machine, f *facts) { m.Spec.ProviderID = ptr.To("metal3://" + string(f.host.UID)) })),
 	actSelectRoot:      done(onHost(writeHints)),
 	actProvision:       done(provision),
-	actWriteLCM:        done(onLCM(func(l *lcm.LCMMachine, f *facts) { l.Spec = parameters(f) })),
+	actWriteLCM:        done(onLCM(func(l *lcmv1.LCMMachine, f *facts) { l.Spec = parameters(f) })),
 	actDeploy:          done(onLCM(deploy)),
 	actMaintain:        maintain,
-	actPrepareDeletion: done(onLCM(func(l *lcm.LCMMachine, _ *facts) { l.Spec.PrepareDeletion = true })),
-	actAbortDeletion:   done(onLCM(func(l *lcm.LCMMachine, _ *facts) { l.Spec.PrepareDeletion = false })),
+	actPrepareDeletion: done(onLCM(func(l *lcmv1.LCMMachine, _ *facts) { l.Spec.PrepareDeletion = true })),
+	actAbortDeletion:   done(onLCM(func(l *lcmv1.LCMMachine, _ *facts) { l.Spec.PrepareDeletion = false })),
 	actDelete: done(func(ctx context.Context, r *Reconciler, f *facts) error {
 		return client.IgnoreNotFound(r.Client.Delete(ctx, f.machine))
 	}),
@@ -66,7 +66,7 @@ var performers = map[action]performer{
 // The functions below write a change with the resourceVersion that was read, so that
 // nothing is decided on an old object.
 
-func onMachine(change func(*cluster.Machine, *facts)) func(context.Context, *Reconciler, *facts) error {
+func onMachine(change func(*clusterv1.Machine, *facts)) func(context.Context, *Reconciler, *facts) error {
 	return func(ctx context.Context, r *Reconciler, f *facts) error {
 		after := f.machine.DeepCopy()
 		change(after, f)
@@ -82,7 +82,7 @@ func onHost(change func(*metal3.BareMetalHost, *facts)) func(context.Context, *R
 	}
 }
 
-func onLCM(change func(*lcm.LCMMachine, *facts)) func(context.Context, *Reconciler, *facts) error {
+func onLCM(change func(*lcmv1.LCMMachine, *facts)) func(context.Context, *Reconciler, *facts) error {
 	return func(ctx context.Context, r *Reconciler, f *facts) error {
 		after := f.lcm.DeepCopy()
 		change(after, f)
@@ -116,13 +116,13 @@ func choose(f *facts) string {
 // create creates the LCMMachine without a spec: the LCM controller and the provider fill it
 // in later.
 func create(ctx context.Context, r *Reconciler, f *facts) error {
-	l := &lcm.LCMMachine{}
+	l := &lcmv1.LCMMachine{}
 	l.Namespace, l.Name = f.machine.Namespace, f.machine.Name
 	return r.Client.Create(ctx, l)
 }
 
 // deploy gives the LCMMachine the labels by which controller/mosk/lcm finds its items.
-func deploy(l *lcm.LCMMachine, f *facts) {
+func deploy(l *lcmv1.LCMMachine, f *facts) {
 	for name, value := range roleLabels(f.machine) {
 		metav1.SetMetaDataLabel(&l.ObjectMeta, name, value)
 	}
@@ -179,5 +179,5 @@ func finish(ctx context.Context, r *Reconciler, f *facts) error {
 			return err // the watch reports the claim
 		}
 	}
-	return onMachine(func(m *cluster.Machine, _ *facts) { controllerutil.RemoveFinalizer(m, Finalizer) })(ctx, r, f)
+	return onMachine(func(m *clusterv1.Machine, _ *facts) { controllerutil.RemoveFinalizer(m, Finalizer) })(ctx, r, f)
 }

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	api "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	hostprofilev1 "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/hostprofile"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/userdata"
 	"github.com/metalab-dev/metalab/controller/reconcile/watch"
@@ -35,8 +35,8 @@ const (
 
 // hostProfile is the result of the comparison of a host with the profile of its Machine.
 type hostProfile struct {
-	ref  client.ObjectKey              // key of the profile; the zero value when the Machine names none
-	spec *api.BareMetalHostProfileSpec // nil when it does not exist or does not match
+	ref  client.ObjectKey                        // key of the profile; the zero value when the Machine names none
+	spec *hostprofilev1.BareMetalHostProfileSpec // nil when it does not exist or does not match
 	// problem is what the user has to correct, or "".
 	problem string
 	note    string // on a profile that matches: the root device, and fields that are not applied
@@ -49,7 +49,7 @@ type hostProfile struct {
 func (p hostProfile) String() string { return "BareMetalHostProfile " + p.ref.String() }
 
 // profileKey returns the profile that a Machine names; the zero value means none.
-func profileKey(m *cluster.Machine) client.ObjectKey {
+func profileKey(m *clusterv1.Machine) client.ObjectKey {
 	ref := m.Spec.ProviderSpec.Value.BareMetalHostProfile
 	if ref == nil {
 		return client.ObjectKey{}
@@ -59,7 +59,7 @@ func profileKey(m *cluster.Machine) client.ObjectKey {
 
 // machinesOfProfile enqueues the Machines that name a profile.
 func (r *Reconciler) machinesOfProfile(ctx context.Context, of client.Object) []reconcile.Request {
-	return watch.Requests(ctx, r.Client, &cluster.MachineList{}, func(m *cluster.Machine) bool { return profileKey(m) == client.ObjectKeyFromObject(of) })
+	return watch.Requests(ctx, r.Client, &clusterv1.MachineList{}, func(m *clusterv1.Machine) bool { return profileKey(m) == client.ObjectKeyFromObject(of) })
 }
 
 // observeProfile reads the profile that a Machine names, and compares it with the host that
@@ -72,7 +72,7 @@ func (r *Reconciler) observeProfile(ctx context.Context, f *facts) error {
 		return nil
 	}
 	if p.ref != (client.ObjectKey{}) {
-		var o api.BareMetalHostProfile
+		var o hostprofilev1.BareMetalHostProfile
 		switch err := r.Client.Get(ctx, p.ref, &o); {
 		case apierrors.IsNotFound(err) || p.ref.Name == "":
 			p.problem = fmt.Sprintf("spec.providerSpec.value.bareMetalHostProfile: there is no BareMetalHostProfile %q in the namespace %q: create it, or name another", p.ref.Name, p.ref.Namespace)
@@ -156,12 +156,12 @@ func releaseHost(h *metal3.BareMetalHost, _ *facts) {
 
 // profileCondition returns the condition of a Machine that names a profile. That of a host
 // with an image stays as it was when the image was written.
-func profileCondition(f *facts, was []baremetal.Condition) baremetal.Condition {
+func profileCondition(f *facts, was []baremetalv1.Condition) baremetalv1.Condition {
 	p := f.profile
-	out := baremetal.Condition{Type: conditionProfile, Ready: p.problem == "", Message: cmp.Or(p.problem, p.note)}
+	out := baremetalv1.Condition{Type: conditionProfile, Ready: p.problem == "", Message: cmp.Or(p.problem, p.note)}
 	switch {
 	case f.host != nil && f.host.Spec.Image != nil:
-		i := slices.IndexFunc(was, func(c baremetal.Condition) bool { return c.Type == conditionProfile })
+		i := slices.IndexFunc(was, func(c baremetalv1.Condition) bool { return c.Type == conditionProfile })
 		if i >= 0 && strings.HasPrefix(was[i].Message, p.String()+" ") {
 			return was[i]
 		}

@@ -11,28 +11,28 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	api "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	hostprofilev1 "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
 )
 
 // profile returns a profile of one disk of at least this size.
-func profile(minSize api.Size) *api.BareMetalHostProfile {
-	return &api.BareMetalHostProfile{ObjectMeta: meta("large"), Spec: api.BareMetalHostProfileSpec{
-		Devices:          []api.ProfileDevice{{Device: api.Device{MinSize: minSize, WorkBy: "by_name"}, Partitions: []api.Partition{{Name: "root"}}}},
-		KernelParameters: &api.KernelParameters{Sysctl: map[string]api.SysctlValue{"kernel.panic": "30"}},
+func profile(minSize hostprofilev1.Size) *hostprofilev1.BareMetalHostProfile {
+	return &hostprofilev1.BareMetalHostProfile{ObjectMeta: meta("large"), Spec: hostprofilev1.BareMetalHostProfileSpec{
+		Devices:          []hostprofilev1.ProfileDevice{{Device: hostprofilev1.Device{MinSize: minSize, WorkBy: "by_name"}, Partitions: []hostprofilev1.Partition{{Name: "root"}}}},
+		KernelParameters: &hostprofilev1.KernelParameters{Sysctl: map[string]hostprofilev1.SysctlValue{"kernel.panic": "30"}},
 	}}
 }
 
 // withProfile returns a Machine that names the profile.
-func withProfile(name string) *cluster.Machine {
+func withProfile(name string) *clusterv1.Machine {
 	m := machine(name)
-	m.Spec.ProviderSpec.Value.BareMetalHostProfile = &baremetal.ObjectReference{Name: "large"}
+	m.Spec.ProviderSpec.Value.BareMetalHostProfile = &baremetalv1.ObjectReference{Name: "large"}
 	return m
 }
 
 // profileCondition returns the condition of a Machine's profile.
-func (l *lab) profileCondition(name string) (out baremetal.Condition) {
+func (l *lab) profileCondition(name string) (out baremetalv1.Condition) {
 	l.t.Helper()
 	for _, c := range l.machine(name).Status.ProviderStatus.Conditions {
 		if c.Type == conditionProfile {
@@ -58,7 +58,7 @@ func TestHostIsComparedWithTheProfile(t *testing.T) {
 	if h := l.host("a"); h.Spec.Image != nil || h.Spec.RootDeviceHints != nil || !claimedBy(h, l.machine("m")) {
 		t.Errorf("host that does not match: %+v", h.Spec)
 	}
-	edit(l, p, func(p *api.BareMetalHostProfile) { p.Spec.Devices[0].Device.MinSize = "100Gi" })
+	edit(l, p, func(p *hostprofilev1.BareMetalHostProfile) { p.Spec.Devices[0].Device.MinSize = "100Gi" })
 	l.settle()
 	hints := &metal3.RootDeviceHints{DeviceName: "/dev/sda"}
 	if h := l.host("a"); h.Spec.Image != nil || !cmp.Equal(h.Spec.RootDeviceHints, hints) {
@@ -72,7 +72,7 @@ func TestHostIsComparedWithTheProfile(t *testing.T) {
 	if text := string(get(l, "m-user-data", new(corev1.Secret)).Data["userData"]); !strings.Contains(text, "/etc/sysctl.d/") {
 		t.Errorf("the user data lack the kernel parameters:\n%s", text)
 	}
-	edit(l, p, func(p *api.BareMetalHostProfile) { p.Spec.Devices[0].Device.MinSize = "1Ti" })
+	edit(l, p, func(p *hostprofilev1.BareMetalHostProfile) { p.Spec.Devices[0].Device.MinSize = "1Ti" })
 	before := len(l.writes)
 	l.run()
 	if c := l.profileCondition("m"); !c.Ready || c.Message != note || len(l.writes) > before {
@@ -116,7 +116,7 @@ func TestRootDeviceOfAProfile(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(*metal3.BareMetalHost)
-		spec   func(*api.BareMetalHostProfileSpec)
+		spec   func(*hostprofilev1.BareMetalHostProfileSpec)
 		want   *metal3.RootDeviceHints
 		note   string // part of the condition
 	}{
@@ -129,8 +129,8 @@ func TestRootDeviceOfAProfile(t *testing.T) {
 		}, nil, &metal3.RootDeviceHints{DeviceName: "/dev/sda"}, "its root device is /dev/sda"},
 		{"hints of another profile, and a profile without devices", func(h *metal3.BareMetalHost) {
 			h.Spec.RootDeviceHints, h.Annotations = &hints, map[string]string{rootDeviceAnnotation: "lab/other"}
-		}, func(s *api.BareMetalHostProfileSpec) { s.Devices = nil }, nil, "matches BareMetalHost a"},
-		{"a host without details, and a profile without devices", func(h *metal3.BareMetalHost) { h.Status.HardwareDetails = nil }, func(s *api.BareMetalHostProfileSpec) { s.Devices = nil }, nil, "matches BareMetalHost a"},
+		}, func(s *hostprofilev1.BareMetalHostProfileSpec) { s.Devices = nil }, nil, "matches BareMetalHost a"},
+		{"a host without details, and a profile without devices", func(h *metal3.BareMetalHost) { h.Status.HardwareDetails = nil }, func(s *hostprofilev1.BareMetalHostProfileSpec) { s.Devices = nil }, nil, "matches BareMetalHost a"},
 	} {
 		h, p := host("a"), profile("1Gi")
 		tt.change(h)
@@ -167,11 +167,11 @@ func TestConditionsOfAProfile(t *testing.T) {
 	}
 	l = start(t, objects(host("a"), machine("m"), profile("1Gi"))...)
 	l.run()
-	if c := l.profileCondition("m"); c != (baremetal.Condition{}) {
+	if c := l.profileCondition("m"); c != (baremetalv1.Condition{}) {
 		t.Errorf("a Machine without a profile has the condition %+v", c)
 	}
-	edit(l, l.machine("m"), func(m *cluster.Machine) {
-		m.Spec.ProviderSpec.Value.BareMetalHostProfile = &baremetal.ObjectReference{Name: "large"}
+	edit(l, l.machine("m"), func(m *clusterv1.Machine) {
+		m.Spec.ProviderSpec.Value.BareMetalHostProfile = &baremetalv1.ObjectReference{Name: "large"}
 	})
 	l.run()
 	if c := l.profileCondition("m"); !c.Ready || c.Message != "BareMetalHostProfile lab/large takes effect when a host is provisioned again: BareMetalHost a has its image" {
@@ -183,18 +183,18 @@ func TestUserDataOfTheUser(t *testing.T) {
 	const field = "spec.providerSpec.value.userData"
 	for _, tt := range []struct {
 		name   string
-		ref    baremetal.ObjectReference
+		ref    baremetalv1.ObjectReference
 		secret map[string][]byte // nil: there is none
 		want   string            // message of the condition; "" means that the host gets an image
 	}{
-		{"no Secret", baremetal.ObjectReference{Name: "mine"}, nil, field + `: there is no Secret "mine" in the namespace: create it`},
-		{"no name", baremetal.ObjectReference{}, nil, field + `: there is no Secret "" in the namespace`},
-		{"another namespace", baremetal.ObjectReference{Name: "mine", Namespace: "kube-system"}, map[string][]byte{"userData": []byte("#cloud-config\n")}, field + `.namespace: the Secret is in the namespace of the Machine, "lab"`},
-		{"no key", baremetal.ObjectReference{Name: "mine"}, map[string][]byte{"data": []byte("#cloud-config\n")}, field + `: Secret "mine": give user data in data.userData`},
-		{"another format", baremetal.ObjectReference{Name: "mine"}, map[string][]byte{"userData": []byte("packages: [vim]\n")}, field + `: Secret "mine": data.userData: begin with the line #cloud-config, or with #! and an interpreter`},
-		{"YAML with a mistake", baremetal.ObjectReference{Name: "mine"}, map[string][]byte{"value": []byte("#cloud-config\nruncmd: [\n")}, field + `: Secret "mine": data.value: yaml: line `},
-		{"the namespace of the Machine", baremetal.ObjectReference{Name: "mine", Namespace: ns}, map[string][]byte{"userData": []byte("#cloud-config\ntimezone: Asia/Tokyo\n")}, ""},
-		{"another key", baremetal.ObjectReference{Name: "mine"}, map[string][]byte{"value": []byte("#cloud-config\ntimezone: Asia/Tokyo\n")}, ""},
+		{"no Secret", baremetalv1.ObjectReference{Name: "mine"}, nil, field + `: there is no Secret "mine" in the namespace: create it`},
+		{"no name", baremetalv1.ObjectReference{}, nil, field + `: there is no Secret "" in the namespace`},
+		{"another namespace", baremetalv1.ObjectReference{Name: "mine", Namespace: "kube-system"}, map[string][]byte{"userData": []byte("#cloud-config\n")}, field + `.namespace: the Secret is in the namespace of the Machine, "lab"`},
+		{"no key", baremetalv1.ObjectReference{Name: "mine"}, map[string][]byte{"data": []byte("#cloud-config\n")}, field + `: Secret "mine": give user data in data.userData`},
+		{"another format", baremetalv1.ObjectReference{Name: "mine"}, map[string][]byte{"userData": []byte("packages: [vim]\n")}, field + `: Secret "mine": data.userData: begin with the line #cloud-config, or with #! and an interpreter`},
+		{"YAML with a mistake", baremetalv1.ObjectReference{Name: "mine"}, map[string][]byte{"value": []byte("#cloud-config\nruncmd: [\n")}, field + `: Secret "mine": data.value: yaml: line `},
+		{"the namespace of the Machine", baremetalv1.ObjectReference{Name: "mine", Namespace: ns}, map[string][]byte{"userData": []byte("#cloud-config\ntimezone: Asia/Tokyo\n")}, ""},
+		{"another key", baremetalv1.ObjectReference{Name: "mine"}, map[string][]byte{"value": []byte("#cloud-config\ntimezone: Asia/Tokyo\n")}, ""},
 	} {
 		m := machine("m")
 		m.Spec.ProviderSpec.Value.UserData = &tt.ref
@@ -222,7 +222,7 @@ func TestUserDataOfTheUser(t *testing.T) {
 // A Secret that is corrected lets the Machine go on.
 func TestUserDataThatAreCorrected(t *testing.T) {
 	m := machine("m")
-	m.Spec.ProviderSpec.Value.UserData = &baremetal.ObjectReference{Name: "mine"}
+	m.Spec.ProviderSpec.Value.UserData = &baremetalv1.ObjectReference{Name: "mine"}
 	s := &corev1.Secret{ObjectMeta: meta("mine"), Data: map[string][]byte{"userData": []byte("nothing")}}
 	l := start(t, objects(host("a"), m, s)...)
 	l.run()

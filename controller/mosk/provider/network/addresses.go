@@ -12,8 +12,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/network/layout"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
@@ -28,9 +28,9 @@ func objectName(a netip.Addr) string {
 
 // allocate returns the addresses that a Machine needs. Those that it has stay, those that it
 // needs no more are freed. problem is what the user has to correct.
-func (r *machines) allocate(ctx context.Context, m *cluster.Machine, needs []layout.Need, all []ipam.Subnet) (out map[layout.Need]netip.Addr, problem, err error) {
+func (r *machines) allocate(ctx context.Context, m *clusterv1.Machine, needs []layout.Need, all []ipamv1.Subnet) (out map[layout.Need]netip.Addr, problem, err error) {
 	// The cache may not have what the last pass has created.
-	var mine, known ipam.IPaddrList
+	var mine, known ipamv1.IPaddrList
 	in := client.InNamespace(m.Namespace)
 	if err := r.Reader.List(ctx, &mine, in, client.MatchingLabels{machineLabel: m.Name}); err != nil {
 		return nil, nil, err
@@ -73,7 +73,7 @@ func (r *machines) allocate(ctx context.Context, m *cluster.Machine, needs []lay
 
 // create creates the IPaddr of the first free address of a Subnet. When another Machine has
 // got that address meanwhile, create tries the next one.
-func (r *machines) create(ctx context.Context, m *cluster.Machine, need layout.Need, all []ipam.Subnet, used map[string]bool) (a netip.Addr, problem, err error) {
+func (r *machines) create(ctx context.Context, m *clusterv1.Machine, need layout.Need, all []ipamv1.Subnet, used map[string]bool) (a netip.Addr, problem, err error) {
 	spans, problem := spansOf(all, need.Subnet)
 	if problem != nil {
 		return a, problem, nil
@@ -83,7 +83,7 @@ func (r *machines) create(ctx context.Context, m *cluster.Machine, need layout.N
 		if !free {
 			return a, fmt.Errorf("Subnet %q has no free address for %q: all %d are allocated: extend its ranges, or delete Machines", need.Subnet, need.Interface, layout.Capacity(spans)), nil
 		}
-		o := &ipam.IPaddr{ObjectMeta: owned(m, objectName(a)), Spec: ipam.IPaddrSpec{SubnetRef: need.Subnet, WantedAddress: a.String(), Interface: need.Interface}}
+		o := &ipamv1.IPaddr{ObjectMeta: owned(m, objectName(a)), Spec: ipamv1.IPaddrSpec{SubnetRef: need.Subnet, WantedAddress: a.String(), Interface: need.Interface}}
 		o.Labels = map[string]string{machineLabel: m.Name}
 		if err := r.Client.Create(ctx, o); !apierrors.IsAlreadyExists(err) {
 			return a, nil, err
@@ -92,8 +92,8 @@ func (r *machines) create(ctx context.Context, m *cluster.Machine, need layout.N
 	}
 }
 
-func spansOf(all []ipam.Subnet, name string) ([]layout.Span, error) {
-	i := slices.IndexFunc(all, func(s ipam.Subnet) bool { return s.Name == name })
+func spansOf(all []ipamv1.Subnet, name string) ([]layout.Span, error) {
+	i := slices.IndexFunc(all, func(s ipamv1.Subnet) bool { return s.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("there is no Subnet %q in the namespace", name)
 	}
@@ -105,7 +105,7 @@ func spansOf(all []ipam.Subnet, name string) ([]layout.Span, error) {
 }
 
 // allocatable reports whether a Subnet still has an address.
-func allocatable(all []ipam.Subnet, name string, a netip.Addr) bool {
+func allocatable(all []ipamv1.Subnet, name string, a netip.Addr) bool {
 	spans, err := spansOf(all, name)
 	return err == nil && slices.ContainsFunc(spans, func(s layout.Span) bool { return !a.Less(s.First) && !s.Last.Less(a) })
 }
@@ -116,11 +116,11 @@ type subnets struct{ Config }
 // Reconcile implements reconcile.Reconciler for a Subnet.
 func (r *subnets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return queue.Reconcile(r.Enter, func() error {
-		var s ipam.Subnet
+		var s ipamv1.Subnet
 		if err := r.Client.Get(ctx, req.NamespacedName, &s); err != nil {
 			return queue.Deleted(err)
 		}
-		var list ipam.IPaddrList
+		var list ipamv1.IPaddrList
 		if err := r.Client.List(ctx, &list, client.InNamespace(s.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return err
 		}
@@ -134,10 +134,10 @@ func (r *subnets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	})
 }
 
-func statusOf(s *ipam.Subnet, all []ipam.IPaddr) (out ipam.SubnetStatus) {
+func statusOf(s *ipamv1.Subnet, all []ipamv1.IPaddr) (out ipamv1.SubnetStatus) {
 	spans, err := layout.Spans(&s.Spec)
 	if err != nil {
-		return ipam.SubnetStatus{StatusMessage: failed(err)}
+		return ipamv1.SubnetStatus{StatusMessage: failed(err)}
 	}
 	for _, r := range spans {
 		out.Ranges = append(out.Ranges, r.String())
@@ -146,14 +146,14 @@ func statusOf(s *ipam.Subnet, all []ipam.IPaddr) (out ipam.SubnetStatus) {
 	out.Allocatable = out.Capacity
 	for i := range all {
 		a, err := netip.ParseAddr(all[i].Spec.WantedAddress)
-		if err != nil || !allocatable([]ipam.Subnet{*s}, s.Name, a) {
+		if err != nil || !allocatable([]ipamv1.Subnet{*s}, s.Name, a) {
 			continue
 		}
 		out.Allocatable-- // also one that another Subnet has allocated
 		out.AllocatedIPs = append(out.AllocatedIPs, a.String()+":"+all[i].Labels[machineLabel])
 	}
 	slices.Sort(out.AllocatedIPs)
-	out.StatusMessage = ipam.ResultOK
+	out.StatusMessage = ipamv1.ResultOK
 	if out.Allocatable == 0 {
 		out.StatusMessage = failed(fmt.Errorf("all %d addresses are allocated", out.Capacity))
 	}

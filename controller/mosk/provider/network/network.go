@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/network/layout"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
@@ -60,13 +60,13 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 	all := handler.EnqueueRequestsFromMapFunc(c.machinesOf)
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("provider-network").
-		For(&cluster.Machine{}).
-		Watches(&ipam.IpamHost{}, &handler.EnqueueRequestForObject{}).
+		For(&clusterv1.Machine{}).
+		Watches(&ipamv1.IpamHost{}, &handler.EnqueueRequestForObject{}).
 		Watches(&metal3.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(machineOfHost)).
-		Watches(&ipam.L2Template{}, all).
-		Watches(&ipam.Subnet{}, all).
-		Watches(&ipam.IPaddr{}, all, builder.WithPredicates(freed)).
-		Watches(&cluster.Cluster{}, all, builder.WithPredicates(credentialsChanged)).
+		Watches(&ipamv1.L2Template{}, all).
+		Watches(&ipamv1.Subnet{}, all).
+		Watches(&ipamv1.IPaddr{}, all, builder.WithPredicates(freed)).
+		Watches(&clusterv1.Cluster{}, all, builder.WithPredicates(credentialsChanged)).
 		WithOptions(c.RetryOptions(&r.machines.retries)).
 		Complete(r.machines)
 	if err != nil {
@@ -74,9 +74,9 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("provider-subnets").
-		For(&ipam.Subnet{}).
-		Watches(&ipam.IPaddr{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: o.(*ipam.IPaddr).Spec.SubnetRef}}}
+		For(&ipamv1.Subnet{}).
+		Watches(&ipamv1.IPaddr{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: o.(*ipamv1.IPaddr).Spec.SubnetRef}}}
 		})).
 		WithOptions(c.Options()).
 		Complete(r.subnets)
@@ -90,7 +90,7 @@ var freed = predicate.Funcs{
 
 // credentialsChanged passes Clusters whose credential can be used, or no more.
 var credentialsChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-	before, after := release.Credentials(e.ObjectOld.(*cluster.Cluster)), release.Credentials(e.ObjectNew.(*cluster.Cluster))
+	before, after := release.Credentials(e.ObjectOld.(*clusterv1.Cluster)), release.Credentials(e.ObjectNew.(*clusterv1.Cluster))
 	return (before == nil) != (after == nil)
 }}
 
@@ -105,18 +105,18 @@ func machineOfHost(_ context.Context, o client.Object) []reconcile.Request {
 
 // machinesOf enqueues the Machines of an object's namespace that wait for their network.
 func (c *Config) machinesOf(ctx context.Context, o client.Object) []reconcile.Request {
-	var list ipam.IpamHostList
+	var list ipamv1.IpamHostList
 	if err := c.Client.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "IpamHosts are not listed")
 	}
 	ready := map[string]bool{}
 	for i := range list.Items {
-		ready[list.Items[i].Name] = list.Items[i].Status.NetconfigV2State == ipam.ResultOK
+		ready[list.Items[i].Name] = list.Items[i].Status.NetconfigV2State == ipamv1.ResultOK
 	}
-	if _, address := o.(*ipam.IPaddr); !address {
+	if _, address := o.(*ipamv1.IPaddr); !address {
 		clear(ready) // a template or Subnet that has changed concerns hosts without an image, too
 	}
-	return watch.Requests(ctx, c.Client, &cluster.MachineList{}, func(m *cluster.Machine) bool {
+	return watch.Requests(ctx, c.Client, &clusterv1.MachineList{}, func(m *clusterv1.Machine) bool {
 		return m.Spec.ProviderID != nil && !ready[m.Name]
 	}, client.InNamespace(o.GetNamespace()))
 }
@@ -130,7 +130,7 @@ type machines struct {
 // Reconcile implements reconcile.Reconciler for a Machine.
 func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return r.retries.ReconcileAfter(req, r.Enter, func() (time.Duration, error) {
-		var m cluster.Machine
+		var m clusterv1.Machine
 		if err := r.Client.Get(ctx, req.NamespacedName, &m); err != nil {
 			return 0, queue.Deleted(err)
 		}
@@ -144,28 +144,28 @@ func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	})
 }
 
-func (r *machines) reconcile(ctx context.Context, m *cluster.Machine) error {
-	name, named := strings.CutPrefix(m.Annotations[cluster.BareMetalHostAnnotation], m.Namespace+"/")
-	if m.Labels[cluster.ProviderLabel] != cluster.ProviderBareMetal || !m.DeletionTimestamp.IsZero() || m.Spec.ProviderID == nil || !named {
+func (r *machines) reconcile(ctx context.Context, m *clusterv1.Machine) error {
+	name, named := strings.CutPrefix(m.Annotations[clusterv1.BareMetalHostAnnotation], m.Namespace+"/")
+	if m.Labels[clusterv1.ProviderLabel] != clusterv1.ProviderBareMetal || !m.DeletionTimestamp.IsZero() || m.Spec.ProviderID == nil || !named {
 		return nil
 	}
 	var server metal3.BareMetalHost
 	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: name}, &server); err != nil {
 		return err
 	}
-	var templates ipam.L2TemplateList
-	var subnets ipam.SubnetList
+	var templates ipamv1.L2TemplateList
+	var subnets ipamv1.SubnetList
 	in := client.InNamespace(m.Namespace)
 	if err := errors.Join(r.Client.List(ctx, &templates, in), r.Client.List(ctx, &subnets, in)); err != nil {
 		return err
 	}
-	t, err := layout.Choose(templates.Items, m.Labels[cluster.ClusterNameLabel], m.Spec.ProviderSpec.Value.L2TemplateSelector)
+	t, err := layout.Choose(templates.Items, m.Labels[clusterv1.ClusterNameLabel], m.Spec.ProviderSpec.Value.L2TemplateSelector)
 	if t == nil || err != nil {
 		return nil // controller/mosk/provider/machines reports it
 	}
 	if server.Spec.Image == nil {
-		var c cluster.Cluster
-		if err := r.Client.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Labels[cluster.ClusterNameLabel]}, &c); err != nil {
+		var c clusterv1.Cluster
+		if err := r.Client.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Labels[clusterv1.ClusterNameLabel]}, &c); err != nil {
 			return err
 		}
 		if release.Credentials(&c) != nil {
@@ -173,7 +173,7 @@ func (r *machines) reconcile(ctx context.Context, m *cluster.Machine) error {
 		}
 	}
 	h, err := r.host(ctx, m, &server)
-	if err != nil || server.Spec.Image != nil && h.Status.NetconfigV2State == ipam.ResultOK {
+	if err != nil || server.Spec.Image != nil && h.Status.NetconfigV2State == ipamv1.ResultOK {
 		return err
 	}
 	before := h.DeepCopy()
@@ -198,19 +198,19 @@ func (e *blockedError) Error() string {
 }
 
 // host returns the IpamHost of a Machine, which it creates.
-func (r *machines) host(ctx context.Context, m *cluster.Machine, server *metal3.BareMetalHost) (*ipam.IpamHost, error) {
-	h := new(ipam.IpamHost)
+func (r *machines) host(ctx context.Context, m *clusterv1.Machine, server *metal3.BareMetalHost) (*ipamv1.IpamHost, error) {
+	h := new(ipamv1.IpamHost)
 	err := r.Client.Get(ctx, client.ObjectKeyFromObject(m), h)
 	if !apierrors.IsNotFound(err) {
 		return h, err
 	}
-	h = &ipam.IpamHost{ObjectMeta: owned(m, m.Name)}
+	h = &ipamv1.IpamHost{ObjectMeta: owned(m, m.Name)}
 	h.Spec.IfMappingOverride = m.Spec.ProviderSpec.Value.L2TemplateIfMappingOverride
 	if d := server.Status.HardwareDetails; d != nil {
 		for _, n := range d.NIC { // one with two addresses is there twice
-			known := slices.ContainsFunc(h.Spec.NICMACMap, func(k ipam.NIC) bool { return k.Name == n.Name })
+			known := slices.ContainsFunc(h.Spec.NICMACMap, func(k ipamv1.NIC) bool { return k.Name == n.Name })
 			if !known && n.MAC != "" {
-				h.Spec.NICMACMap = append(h.Spec.NICMACMap, ipam.NIC{Name: n.Name, MAC: n.MAC, Primary: strings.EqualFold(n.MAC, server.Spec.BootMACAddress)})
+				h.Spec.NICMACMap = append(h.Spec.NICMACMap, ipamv1.NIC{Name: n.Name, MAC: n.MAC, Primary: strings.EqualFold(n.MAC, server.Spec.BootMACAddress)})
 			}
 		}
 	}
@@ -218,10 +218,10 @@ func (r *machines) host(ctx context.Context, m *cluster.Machine, server *metal3.
 }
 
 // owned returns the metadata of an object of a Machine.
-func owned(m *cluster.Machine, name string) metav1.ObjectMeta {
+func owned(m *clusterv1.Machine, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: m.Namespace, Name: name,
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(m, cluster.GroupVersion.WithKind("Machine"))},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(m, clusterv1.GroupVersion.WithKind("Machine"))},
 	}
 }
 
@@ -230,9 +230,9 @@ func failed(err error) string { return "ERR: " + err.Error() }
 
 // configure allocates the addresses of a server and renders its network. The Secret is
 // there before the status says so. With a blockedError it returns a status, too.
-func (r *machines) configure(ctx context.Context, m *cluster.Machine, t *ipam.L2Template, h *ipam.IpamHost, subnets []ipam.Subnet) (ipam.IpamHostStatus, error) {
-	out := ipam.IpamHostStatus{L2TemplateRef: t.Namespace + "/" + t.Name}
-	reject := func(result *string, err error) (ipam.IpamHostStatus, error) {
+func (r *machines) configure(ctx context.Context, m *clusterv1.Machine, t *ipamv1.L2Template, h *ipamv1.IpamHost, subnets []ipamv1.Subnet) (ipamv1.IpamHostStatus, error) {
+	out := ipamv1.IpamHostStatus{L2TemplateRef: t.Namespace + "/" + t.Name}
+	reject := func(result *string, err error) (ipamv1.IpamHostStatus, error) {
 		*result = failed(err)
 		out.NetconfigV2State, out.Messages = *result, []string{err.Error()}
 		return out, nil
@@ -252,7 +252,7 @@ func (r *machines) configure(ctx context.Context, m *cluster.Machine, t *ipam.L2
 	if problem != nil {
 		return reject(&out.IPAllocationResult, problem)
 	}
-	out.IPAllocationResult = ipam.ResultOK
+	out.IPAllocationResult = ipamv1.ResultOK
 	config, err := render.Render(addresses)
 	if err != nil {
 		return reject(&out.L2RenderResult, err)
@@ -268,12 +268,12 @@ func (r *machines) configure(ctx context.Context, m *cluster.Machine, t *ipam.L2
 	if err != nil {
 		return out, err
 	}
-	out.L2RenderResult, out.NetconfigV2State, out.NetconfigV2 = ipam.ResultOK, ipam.ResultOK, &runtime.RawExtension{Raw: config}
+	out.L2RenderResult, out.NetconfigV2State, out.NetconfigV2 = ipamv1.ResultOK, ipamv1.ResultOK, &runtime.RawExtension{Raw: config}
 	return out, nil
 }
 
 // putSecret writes the Secret with the network data, if it differs.
-func (r *machines) putSecret(ctx context.Context, m *cluster.Machine, data []byte) error {
+func (r *machines) putSecret(ctx context.Context, m *clusterv1.Machine, data []byte) error {
 	want := &corev1.Secret{ObjectMeta: owned(m, layout.SecretName(m.Name)), Data: map[string][]byte{"networkData": data}}
 	is := new(corev1.Secret)
 	switch err := r.Reader.Get(ctx, client.ObjectKeyFromObject(want), is); {

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/network/layout"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
@@ -40,22 +40,22 @@ type lab struct {
 func start(t testing.TB, addresses, machines int) *lab {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{ipam.AddToScheme, cluster.AddToScheme, metal3.AddToScheme, corev1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{ipamv1.AddToScheme, clusterv1.AddToScheme, metal3.AddToScheme, corev1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s := &ipam.Subnet{ObjectMeta: meta("lcm"), Spec: ipam.SubnetSpec{CIDR: "10.0.0.0/16", Gateway: "10.0.0.1"}}
-	s.Spec.IncludeRanges = []ipam.AddressRange{ipam.AddressRange(fmt.Sprintf("10.0.1.1-10.0.1.%d", addresses))}
-	l2 := &ipam.L2Template{ObjectMeta: meta("default"), Spec: ipam.L2TemplateSpec{ClusterRef: "c1", L3Layout: []ipam.L3Layout{{SubnetName: "lcm"}}}}
-	l2.Labels = map[string]string{ipam.DefaultForClusterLabel: "1"}
+	s := &ipamv1.Subnet{ObjectMeta: meta("lcm"), Spec: ipamv1.SubnetSpec{CIDR: "10.0.0.0/16", Gateway: "10.0.0.1"}}
+	s.Spec.IncludeRanges = []ipamv1.AddressRange{ipamv1.AddressRange(fmt.Sprintf("10.0.1.1-10.0.1.%d", addresses))}
+	l2 := &ipamv1.L2Template{ObjectMeta: meta("default"), Spec: ipamv1.L2TemplateSpec{ClusterRef: "c1", L3Layout: []ipamv1.L3Layout{{SubnetName: "lcm"}}}}
+	l2.Labels = map[string]string{ipamv1.DefaultForClusterLabel: "1"}
 	l2.Spec.NPTemplate = "version: 2\nethernets: {eth0: {match: {macaddress: '{{mac 0}}'}, addresses: ['{{ip \"0:lcm\"}}'], gateway4: '{{gateway_from_subnet \"lcm\"}}'}}"
-	objects := []client.Object{s, l2, &cluster.Cluster{ObjectMeta: meta("c1")}}
+	objects := []client.Object{s, l2, &clusterv1.Cluster{ObjectMeta: meta("c1")}}
 	for i := range machines {
 		name := fmt.Sprintf("w-%d", i)
-		m, h := &cluster.Machine{ObjectMeta: meta(name)}, &metal3.BareMetalHost{ObjectMeta: meta("node-" + name)}
-		m.Labels = map[string]string{cluster.ClusterNameLabel: "c1", cluster.ProviderLabel: cluster.ProviderBareMetal}
-		m.Annotations = map[string]string{cluster.BareMetalHostAnnotation: ns + "/" + h.Name}
+		m, h := &clusterv1.Machine{ObjectMeta: meta(name)}, &metal3.BareMetalHost{ObjectMeta: meta("node-" + name)}
+		m.Labels = map[string]string{clusterv1.ClusterNameLabel: "c1", clusterv1.ProviderLabel: clusterv1.ProviderBareMetal}
+		m.Annotations = map[string]string{clusterv1.BareMetalHostAnnotation: ns + "/" + h.Name}
 		m.Spec.ProviderID = ptr.To("metal3://" + h.Name)
 		mac := fmt.Sprintf("02:00:00:00:00:%02x", i)
 		h.Spec.BootMACAddress = mac
@@ -63,7 +63,7 @@ func start(t testing.TB, addresses, machines int) *lab {
 		objects = append(objects, m, h)
 	}
 	l := &lab{t: t}
-	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&ipam.Subnet{}, &ipam.IpamHost{}, &metal3.BareMetalHost{}).Build()
+	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&ipamv1.Subnet{}, &ipamv1.IpamHost{}, &metal3.BareMetalHost{}).Build()
 	return l
 }
 
@@ -124,18 +124,18 @@ func get[T client.Object](l *lab, name string, o T) T {
 	return o
 }
 
-func (l *lab) subnet() ipam.SubnetStatus {
+func (l *lab) subnet() ipamv1.SubnetStatus {
 	l.t.Helper()
 	_, err := l.provider(nil).subnets.Reconcile(l.t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: ns, Name: "lcm"}})
 	l.must(err)
-	return get(l, "lcm", new(ipam.Subnet)).Status
+	return get(l, "lcm", new(ipamv1.Subnet)).Status
 }
 
 // addresses returns the address of each Machine that has one. Two Machines with one
 // address, and a Machine with two, are errors.
 func (l *lab) addresses() map[string]string {
 	l.t.Helper()
-	var list ipam.IPaddrList
+	var list ipamv1.IPaddrList
 	l.must(l.List(l.t.Context(), &list))
 	out, of := map[string]string{}, map[string]string{}
 	for _, a := range list.Items {
@@ -169,8 +169,8 @@ func TestAddressesAreAllocatedOnce(t *testing.T) {
 	ready := 0
 	waiting := ""
 	for i := range machines {
-		h := get(l, fmt.Sprintf("w-%d", i), new(ipam.IpamHost))
-		if h.Status.NetconfigV2State == ipam.ResultOK {
+		h := get(l, fmt.Sprintf("w-%d", i), new(ipamv1.IpamHost))
+		if h.Status.NetconfigV2State == ipamv1.ResultOK {
 			ready++
 			if a := got[h.Name]; a == "" || !strings.Contains(string(h.Status.NetconfigV2.Raw), a+"/16") {
 				t.Errorf("%s has %s and the configuration %s", h.Name, a, h.Status.NetconfigV2.Raw)
@@ -188,9 +188,9 @@ func TestAddressesAreAllocatedOnce(t *testing.T) {
 	if s := l.subnet(); s.Capacity != addresses || s.Allocatable != 0 || !strings.HasPrefix(s.StatusMessage, "ERR: all 40 addresses") || len(s.AllocatedIPs) != addresses {
 		t.Errorf("the Subnet's status is %+v", s)
 	}
-	freed := get(l, "ip-10-0-1-7", new(ipam.IPaddr))
+	freed := get(l, "ip-10-0-1-7", new(ipamv1.IPaddr))
 	l.must(l.Delete(t.Context(), freed))
-	if s := l.subnet(); s.Allocatable != 1 || s.StatusMessage != ipam.ResultOK {
+	if s := l.subnet(); s.Allocatable != 1 || s.StatusMessage != ipamv1.ResultOK {
 		t.Errorf("the Subnet's status is %+v after an address was freed", s)
 	}
 	l.pass(l.provider(nil), waiting)
@@ -204,7 +204,7 @@ func TestNetworkOfAMachine(t *testing.T) {
 	for range 2 {
 		l.pass(l.provider(nil), "w-0")
 	}
-	h, m := get(l, "w-0", new(ipam.IpamHost)), get(l, "w-0", new(cluster.Machine))
+	h, m := get(l, "w-0", new(ipamv1.IpamHost)), get(l, "w-0", new(clusterv1.Machine))
 	if len(h.Spec.NICMACMap) != 1 || !h.Spec.NICMACMap[0].Primary || !metav1.IsControlledBy(h, m) {
 		t.Errorf("the IpamHost is %+v", h)
 	}
@@ -218,7 +218,7 @@ func TestNetworkOfAMachine(t *testing.T) {
 		t.Errorf("writes %q, want %q", l.writes, want)
 	}
 	// The template changes: another address stays, the old one is freed.
-	l2 := get(l, "default", new(ipam.L2Template))
+	l2 := get(l, "default", new(ipamv1.L2Template))
 	text := l2.Spec.NPTemplate
 	l2.Spec.NPTemplate = strings.ReplaceAll(text, "0:lcm", "eth0:lcm")
 	l.must(l.Update(t.Context(), l2))
@@ -233,18 +233,18 @@ func TestNetworkOfAMachine(t *testing.T) {
 	l2.Spec.NPTemplate = "version: 1"
 	l.must(l.Update(t.Context(), l2))
 	l.pass(l.provider(nil), "w-0")
-	if h = get(l, "w-0", new(ipam.IpamHost)); h.Status.NetconfigV2State != ipam.ResultOK {
+	if h = get(l, "w-0", new(ipamv1.IpamHost)); h.Status.NetconfigV2State != ipamv1.ResultOK {
 		t.Errorf("the network of a host with an image changes: %+v", h.Status)
 	}
 }
 
 func TestTemplateWithAMistakeIsReported(t *testing.T) {
 	l := start(t, 5, 1)
-	l2 := get(l, "default", new(ipam.L2Template))
+	l2 := get(l, "default", new(ipamv1.L2Template))
 	l2.Spec.NPTemplate = "{{nic 4}}"
 	l.must(l.Update(t.Context(), l2))
 	l.pass(l.provider(nil), "w-0")
-	h := get(l, "w-0", new(ipam.IpamHost))
+	h := get(l, "w-0", new(ipamv1.IpamHost))
 	if !strings.HasPrefix(h.Status.L2RenderResult, `ERR: L2Template "default": spec.npTemplate`) || len(h.Status.Messages) != 1 || len(l.addresses()) != 0 {
 		t.Errorf("the status is %+v", h.Status)
 	}
@@ -256,20 +256,20 @@ func TestSecretOfAUserIsWaitedFor(t *testing.T) {
 	r := l.provider(nil)
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: layout.SecretName("w-0")}}
 	l.must(l.Create(t.Context(), s))
-	pass := func(after time.Duration) *ipam.IpamHost {
+	pass := func(after time.Duration) *ipamv1.IpamHost {
 		t.Helper()
 		got, err := r.machines.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: ns, Name: "w-0"}})
 		if err != nil || got.RequeueAfter != after {
 			t.Errorf("Reconcile() = %+v, %v, want it again after %s", got, err, after)
 		}
-		return get(l, "w-0", new(ipam.IpamHost))
+		return get(l, "w-0", new(ipamv1.IpamHost))
 	}
 	want := fmt.Sprintf("ERR: Secret %q exists, and is not the Machine's: remove it", s.Name)
 	if h := pass(queue.SecretWait); h.Status.NetconfigV2State != want {
 		t.Errorf("state %q, want %q", h.Status.NetconfigV2State, want)
 	}
 	l.must(l.Delete(t.Context(), s))
-	if h := pass(0); h.Status.NetconfigV2State != ipam.ResultOK {
+	if h := pass(0); h.Status.NetconfigV2State != ipamv1.ResultOK {
 		t.Errorf("state %q after the Secret is removed", h.Status.NetconfigV2State)
 	}
 }

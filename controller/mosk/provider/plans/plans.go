@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
@@ -44,19 +44,19 @@ func New(c Config) (*Reconciler, error) {
 // Setup adds the reconciler to a manager. It does not poll.
 func (r *Reconciler) Setup(mgr manager.Manager) error {
 	labeled := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-		return of(o, o.GetLabels()[cluster.ClusterNameLabel])
+		return of(o, o.GetLabels()[clusterv1.ClusterNameLabel])
 	})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("provider-plans").
-		For(&cluster.Cluster{}).
-		Watches(&kaas.ClusterUpdatePlan{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-			return of(o, o.(*kaas.ClusterUpdatePlan).Spec.Cluster)
+		For(&clusterv1.Cluster{}).
+		Watches(&kaasv1.ClusterUpdatePlan{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+			return of(o, o.(*kaasv1.ClusterUpdatePlan).Spec.Cluster)
 		})).
-		Watches(&lcm.LCMCluster{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&lcm.HelmBundle{}, &handler.EnqueueRequestForObject{}).
-		Watches(&cluster.Machine{}, labeled).
-		Watches(&lcm.LCMMachine{}, labeled).
-		Watches(&kaas.UpdateGroup{}, labeled).
+		Watches(&lcmv1.LCMCluster{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&lcmv1.HelmBundle{}, &handler.EnqueueRequestForObject{}).
+		Watches(&clusterv1.Machine{}, labeled).
+		Watches(&lcmv1.LCMMachine{}, labeled).
+		Watches(&kaasv1.UpdateGroup{}, labeled).
 		WithOptions(r.Options()).
 		Complete(r)
 }
@@ -85,7 +85,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) error 
 		}
 		return nil
 	}
-	if f.deployed == "" || f.cluster.Labels[cluster.ProviderLabel] != cluster.ProviderBareMetal {
+	if f.deployed == "" || f.cluster.Labels[clusterv1.ProviderLabel] != clusterv1.ProviderBareMetal {
 		return nil
 	}
 	if err := r.make(ctx, f); err != nil {
@@ -106,7 +106,7 @@ func (r *Reconciler) make(ctx context.Context, f *facts) error {
 	for _, to := range f.available {
 		wanted[to.Name] = f.cluster.Name + "-" + to.Version
 	}
-	var left []kaas.ClusterUpdatePlan
+	var left []kaasv1.ClusterUpdatePlan
 	for i := range f.plans {
 		p := &f.plans[i]
 		_, follows := wanted[p.Spec.Target]
@@ -132,9 +132,9 @@ func (r *Reconciler) make(ctx context.Context, f *facts) error {
 		if !missing {
 			continue
 		}
-		p := kaas.ClusterUpdatePlan{Spec: kaas.ClusterUpdatePlanSpec{Cluster: f.cluster.Name, Source: f.deployed, Target: to.Name, Steps: steps(f, nil)}}
+		p := kaasv1.ClusterUpdatePlan{Spec: kaasv1.ClusterUpdatePlanSpec{Cluster: f.cluster.Name, Source: f.deployed, Target: to.Name, Steps: steps(f, nil)}}
 		p.Namespace, p.Name = f.cluster.Namespace, name
-		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(f.cluster, cluster.GroupVersion.WithKind("Cluster"))}
+		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(f.cluster, clusterv1.GroupVersion.WithKind("Cluster"))}
 		if err := r.Client.Create(ctx, &p); err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (r *Reconciler) make(ctx context.Context, f *facts) error {
 }
 
 // advance takes the next steps of a plan, and writes how far it is.
-func (r *Reconciler) advance(ctx context.Context, f *facts, p *kaas.ClusterUpdatePlan) error {
+func (r *Reconciler) advance(ctx context.Context, f *facts, p *kaasv1.ClusterUpdatePlan) error {
 	message := ""
 	switch {
 	case p.Spec.Target == f.deployed && !commenced(p) && !begun(p): // the Cluster was given the release itself
@@ -198,9 +198,9 @@ func (r *Reconciler) write(ctx context.Context, before, after client.Object) err
 
 // observe reads the Cluster, which is nil when it does not exist, and what its plans need.
 func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*facts, error) {
-	f := &facts{cluster: new(cluster.Cluster), machines: map[string]*lcm.LCMMachine{}}
+	f := &facts{cluster: new(clusterv1.Cluster), machines: map[string]*lcmv1.LCMMachine{}}
 	in := client.InNamespace(key.Namespace)
-	var plans kaas.ClusterUpdatePlanList
+	var plans kaasv1.ClusterUpdatePlanList
 	if err := r.Client.List(ctx, &plans, in); err != nil {
 		return nil, err
 	}
@@ -215,17 +215,17 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*facts,
 	} else if err != nil {
 		return nil, err
 	}
-	var l lcm.LCMCluster
+	var l lcmv1.LCMCluster
 	if err := client.IgnoreNotFound(r.Client.Get(ctx, key, &l)); err != nil {
 		return nil, err
 	}
 	if f.deployed = l.Spec.Release; f.deployed == "" {
 		return f, nil
 	}
-	labeled := client.MatchingLabels{cluster.ClusterNameLabel: key.Name}
-	var groups kaas.UpdateGroupList
-	var machines lcm.LCMMachineList
-	var all cluster.MachineList
+	labeled := client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}
+	var groups kaasv1.UpdateGroupList
+	var machines lcmv1.LCMMachineList
+	var all clusterv1.MachineList
 	if err := errors.Join(r.Client.List(ctx, &groups, in, labeled), r.Client.List(ctx, &machines, in, labeled), r.Client.List(ctx, &all, in, labeled)); err != nil {
 		return nil, err
 	}
@@ -233,7 +233,7 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*facts,
 	for i := range machines.Items {
 		f.machines[machines.Items[i].Name] = &machines.Items[i]
 	}
-	f.bundle = new(lcm.HelmBundle)
+	f.bundle = new(lcmv1.HelmBundle)
 	if err := client.IgnoreNotFound(r.Client.Get(ctx, key, f.bundle)); err != nil {
 		return nil, err
 	}

@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -33,7 +33,7 @@ type lab struct {
 }
 
 func meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: key.Namespace, Name: name, UID: types.UID(name), Labels: map[string]string{cluster.ClusterNameLabel: key.Name, cluster.ProviderLabel: cluster.ProviderBareMetal}}
+	return metav1.ObjectMeta{Namespace: key.Namespace, Name: name, UID: types.UID(name), Labels: map[string]string{clusterv1.ClusterNameLabel: key.Name, clusterv1.ProviderLabel: clusterv1.ProviderBareMetal}}
 }
 
 // start returns a lab with a Cluster of the release r-1, which r-2 follows, and then r-3,
@@ -41,30 +41,30 @@ func meta(name string) metav1.ObjectMeta {
 func start(t *testing.T) *lab {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(kaas.AddToScheme(scheme), lcm.AddToScheme(scheme), cluster.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(kaasv1.AddToScheme(scheme), lcmv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster.Cluster{ObjectMeta: meta("c1")}
+	c := &clusterv1.Cluster{ObjectMeta: meta("c1")}
 	c.Spec.ProviderSpec.Value.Release = "r-1"
-	k := &kaas.KaaSRelease{ObjectMeta: metav1.ObjectMeta{Name: "k"}, Spec: kaas.KaaSReleaseSpec{Version: "1.0.0", ClusterRelease: "r-1"}}
+	k := &kaasv1.KaaSRelease{ObjectMeta: metav1.ObjectMeta{Name: "k"}, Spec: kaasv1.KaaSReleaseSpec{Version: "1.0.0", ClusterRelease: "r-1"}}
 	objects := []client.Object{
-		c, k, &lcm.LCMCluster{ObjectMeta: meta("c1"), Spec: lcm.LCMClusterSpec{Release: "r-1"}}, &lcm.HelmBundle{ObjectMeta: meta("c1"), Spec: lcm.HelmBundleSpec{Release: "r-1"}},
-		&kaas.UpdateGroup{ObjectMeta: meta("late"), Spec: kaas.UpdateGroupSpec{Index: 7}},
+		c, k, &lcmv1.LCMCluster{ObjectMeta: meta("c1"), Spec: lcmv1.LCMClusterSpec{Release: "r-1"}}, &lcmv1.HelmBundle{ObjectMeta: meta("c1"), Spec: lcmv1.HelmBundleSpec{Release: "r-1"}},
+		&kaasv1.UpdateGroup{ObjectMeta: meta("late"), Spec: kaasv1.UpdateGroupSpec{Index: 7}},
 	}
 	for i := 1; i < 4; i++ {
-		s := kaas.SupportedClusterRelease{Name: fmt.Sprint("r-", i), Version: fmt.Sprintf("1.%d.0", i), AvailableUpgrades: []kaas.AvailableUpgrade{{Version: fmt.Sprintf("1.%d.0", i+1)}}}
+		s := kaasv1.SupportedClusterRelease{Name: fmt.Sprint("r-", i), Version: fmt.Sprintf("1.%d.0", i), AvailableUpgrades: []kaasv1.AvailableUpgrade{{Version: fmt.Sprintf("1.%d.0", i+1)}}}
 		k.Spec.SupportedClusterReleases = append(k.Spec.SupportedClusterReleases, s)
-		objects = append(objects, &kaas.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: s.Name}, Spec: kaas.ClusterReleaseSpec{Version: s.Version}})
+		objects = append(objects, &kaasv1.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: s.Name}, Spec: kaasv1.ClusterReleaseSpec{Version: s.Version}})
 	}
-	for name, label := range map[string]string{"c-0": cluster.ControlPlaneLabel, "w-0": kaas.UpdateGroupLabel} {
-		m := &cluster.Machine{ObjectMeta: meta(name)}
+	for name, label := range map[string]string{"c-0": clusterv1.ControlPlaneLabel, "w-0": kaasv1.UpdateGroupLabel} {
+		m := &clusterv1.Machine{ObjectMeta: meta(name)}
 		m.Labels[label] = "late"
-		x := &lcm.LCMMachine{ObjectMeta: meta(name)}
-		x.Status.Release, x.Status.State = "r-1", lcm.StateReady
+		x := &lcmv1.LCMMachine{ObjectMeta: meta(name)}
+		x.Status.Release, x.Status.State = "r-1", lcmv1.StateReady
 		objects = append(objects, m, x)
 	}
 	l := &lab{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC))}
-	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&kaas.ClusterUpdatePlan{}).Build()
+	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&kaasv1.ClusterUpdatePlan{}).Build()
 	var err error
 	if l.r, err = New(Config{Client: l.Client, Work: queue.Work{Clock: l.clock}}); err != nil {
 		t.Fatal(err)
@@ -87,9 +87,9 @@ func (l *lab) pass() {
 	l.must(err)
 }
 
-func (l *lab) plan(name string) *kaas.ClusterUpdatePlan {
+func (l *lab) plan(name string) *kaasv1.ClusterUpdatePlan {
 	l.t.Helper()
-	p := new(kaas.ClusterUpdatePlan)
+	p := new(kaasv1.ClusterUpdatePlan)
 	l.must(l.Get(l.t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: name}, p))
 	return p
 }
@@ -129,14 +129,14 @@ func (l *lab) deploy(o client.Object, name string, change func()) {
 
 func (l *lab) release() string {
 	l.t.Helper()
-	var c cluster.Cluster
+	var c clusterv1.Cluster
 	l.must(l.Get(l.t.Context(), key, &c))
 	return c.Spec.ProviderSpec.Value.Release
 }
 
 // statement H44: steps begin in order, each when it is commenced.
 func TestStepsOfAPlan(t *testing.T) {
-	const late = kaas.StepWorkers + "late"
+	const late = kaasv1.StepWorkers + "late"
 	l := start(t)
 	l.pass()
 	var ids []string
@@ -154,13 +154,13 @@ func TestStepsOfAPlan(t *testing.T) {
 	if got := l.plan("c1-1.2.0").Status.Steps[2].Message; got != "waits for the step k8s-controllers" || l.release() != "r-1" {
 		t.Errorf("message %q, release %s", got, l.release())
 	}
-	l.commence(kaas.StepControllers)
+	l.commence(kaasv1.StepControllers)
 	l.pass()
 	if l.release() != "r-2" {
 		t.Fatalf("release %s", l.release())
 	}
 	l.is("NotStarted: NotStarted NotStarted NotStarted NotStarted") // the LCMCluster has it not yet
-	c := new(lcm.LCMCluster)
+	c := new(lcmv1.LCMCluster)
 	l.deploy(c, "c1", func() { c.Spec.Release = "r-2" })
 	l.pass()
 	l.is("InProgress: InProgress NotStarted NotStarted NotStarted")
@@ -169,27 +169,27 @@ func TestStepsOfAPlan(t *testing.T) {
 	if got := l.plan("c1-1.2.0").Status.Steps[0].Message; got != "waits for the machines c-0" {
 		t.Errorf("message %q", got)
 	}
-	m := new(lcm.LCMMachine)
+	m := new(lcmv1.LCMMachine)
 	l.deploy(m, "c-0", func() { m.Status.Release = "r-2" })
 	for range 3 {
 		l.pass()
 	}
 	l.is("InProgress: Completed NotStarted NotStarted NotStarted") // the default group is not commenced
-	l.commence(kaas.StepWorkers + "c1-default")
+	l.commence(kaasv1.StepWorkers + "c1-default")
 	l.pass()
 	l.is("InProgress: Completed InProgress NotStarted NotStarted")
 	l.pass() // it has no machine
 	l.is("InProgress: Completed Completed InProgress NotStarted")
-	m = new(lcm.LCMMachine)
+	m = new(lcmv1.LCMMachine)
 	l.deploy(m, "w-0", func() { m.Status.Release = "r-2" })
 	for range 3 {
 		l.pass()
 	}
 	l.is("InProgress: Completed Completed Completed NotStarted")
-	l.commence(kaas.StepComponents)
+	l.commence(kaasv1.StepComponents)
 	l.pass()
 	l.is("InProgress: Completed Completed Completed InProgress")
-	b := new(lcm.HelmBundle)
+	b := new(lcmv1.HelmBundle)
 	l.deploy(b, "c1", func() { b.Spec.Release, b.Status.Release = "r-2", "r-2" })
 	l.pass()
 	l.is("Completed: Completed Completed Completed Completed")
@@ -205,11 +205,11 @@ func TestStepsOfAPlan(t *testing.T) {
 func TestUpdateOfTheClusterCommencesAllSteps(t *testing.T) {
 	l := start(t)
 	l.pass()
-	c := new(cluster.Cluster)
+	c := new(clusterv1.Cluster)
 	l.deploy(c, "c1", func() { c.Spec.ProviderSpec.Value.Release = "r-2" })
 	l.pass()
 	l.is("NotStarted: NotStarted NotStarted NotStarted NotStarted")
-	x := new(lcm.LCMCluster)
+	x := new(lcmv1.LCMCluster)
 	l.deploy(x, "c1", func() { x.Spec.Release = "r-2" })
 	l.pass()
 	l.is("InProgress: InProgress NotStarted NotStarted NotStarted")
@@ -223,10 +223,10 @@ func TestUpdateOfTheClusterCommencesAllSteps(t *testing.T) {
 // The message of the first step is the reason for which the webhook would refuse the release.
 func TestStepThatCannotBegin(t *testing.T) {
 	l := start(t)
-	m := new(lcm.LCMMachine)
+	m := new(lcmv1.LCMMachine)
 	l.deploy(m, "w-0", func() { m.Status.Release = "r-0" })
 	l.pass()
-	l.commence(kaas.StepControllers)
+	l.commence(kaasv1.StepControllers)
 	l.pass()
 	if got := l.plan("c1-1.2.0").Status.Steps[0].Message; !strings.Contains(got, `machine w-0 has "r-0"`) || l.release() != "r-1" {
 		t.Errorf("message %q, release %s", got, l.release())
@@ -237,21 +237,21 @@ func TestStepThatCannotBegin(t *testing.T) {
 func TestPlansAreDeleted(t *testing.T) {
 	l := start(t)
 	l.pass()
-	l.deploy(new(kaas.UpdateGroup), "late", func() {})
-	k := new(kaas.KaaSRelease)
+	l.deploy(new(kaasv1.UpdateGroup), "late", func() {})
+	k := new(kaasv1.KaaSRelease)
 	l.must(l.Get(t.Context(), client.ObjectKey{Name: "k"}, k))
 	k.Spec.SupportedClusterReleases[0].AvailableUpgrades[0].Version = "1.3.0"
 	l.must(l.Update(t.Context(), k))
 	l.pass()
-	if err := l.Get(t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: "c1-1.2.0"}, new(kaas.ClusterUpdatePlan)); !apierrors.IsNotFound(err) {
+	if err := l.Get(t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: "c1-1.2.0"}, new(kaasv1.ClusterUpdatePlan)); !apierrors.IsNotFound(err) {
 		t.Errorf("the plan to r-2: %v", err)
 	}
 	if p := l.plan("c1-1.3.0"); p.Spec.Target != "r-3" {
 		t.Errorf("the plan to r-3: %+v", p.Spec)
 	}
-	l.must(l.Delete(t.Context(), &cluster.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}))
+	l.must(l.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}))
 	l.pass()
-	var left kaas.ClusterUpdatePlanList
+	var left kaasv1.ClusterUpdatePlanList
 	if err := l.List(t.Context(), &left); err != nil || len(left.Items) > 0 {
 		t.Errorf("plans of a Cluster that is gone: %+v, %v", left.Items, err)
 	}

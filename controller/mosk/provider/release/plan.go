@@ -7,13 +7,13 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 )
 
 // PlanOf returns the ClusterUpdatePlan of a cluster to a release, nil when there is none.
-func PlanOf(ctx context.Context, r client.Reader, of client.ObjectKey, target string) (*kaas.ClusterUpdatePlan, error) {
-	var all kaas.ClusterUpdatePlanList
+func PlanOf(ctx context.Context, r client.Reader, of client.ObjectKey, target string) (*kaasv1.ClusterUpdatePlan, error) {
+	var all kaasv1.ClusterUpdatePlanList
 	if err := r.List(ctx, &all, client.InNamespace(of.Namespace)); err != nil {
 		return nil, fmt.Errorf("ClusterUpdatePlans: %w", err)
 	}
@@ -27,22 +27,22 @@ func PlanOf(ctx context.Context, r client.Reader, of client.ObjectKey, target st
 
 // StepOf returns the id of the step that updates a machine. One whose UpdateGroup is not in
 // the plan is updated with the default group.
-func StepOf(p *kaas.ClusterUpdatePlan, m *cluster.Machine) string {
-	if _, control := m.Labels[cluster.ControlPlaneLabel]; control {
-		return kaas.StepControllers
+func StepOf(p *kaasv1.ClusterUpdatePlan, m *clusterv1.Machine) string {
+	if _, control := m.Labels[clusterv1.ControlPlaneLabel]; control {
+		return kaasv1.StepControllers
 	}
-	id := kaas.StepWorkers + m.Labels[kaas.UpdateGroupLabel]
-	if slices.ContainsFunc(p.Spec.Steps, func(s kaas.PlanStep) bool { return s.ID == id }) {
+	id := kaasv1.StepWorkers + m.Labels[kaasv1.UpdateGroupLabel]
+	if slices.ContainsFunc(p.Spec.Steps, func(s kaasv1.PlanStep) bool { return s.ID == id }) {
 		return id
 	}
-	return kaas.StepWorkers + p.Spec.Cluster + kaas.DefaultUpdateGroup
+	return kaasv1.StepWorkers + p.Spec.Cluster + kaasv1.DefaultUpdateGroup
 }
 
 // Withheld reports whether a step of a plan has not begun. Without a plan, nothing is
 // withheld.
-func Withheld(p *kaas.ClusterUpdatePlan, id string) bool {
-	if p == nil || !slices.ContainsFunc(p.Spec.Steps, func(s kaas.PlanStep) bool { return s.ID == id }) {
+func Withheld(p *kaasv1.ClusterUpdatePlan, id string) bool {
+	if p == nil || !slices.ContainsFunc(p.Spec.Steps, func(s kaasv1.PlanStep) bool { return s.ID == id }) {
 		return false
 	}
-	return !slices.ContainsFunc(p.Status.Steps, func(s kaas.PlanStepStatus) bool { return s.ID == id && s.Status != kaas.PlanNotStarted })
+	return !slices.ContainsFunc(p.Status.Steps, func(s kaasv1.PlanStepStatus) bool { return s.ID == id && s.Status != kaasv1.PlanNotStarted })
 }

@@ -3,27 +3,27 @@ package release
 import (
 	"testing"
 
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 )
 
 // statement H44: a machine gets the release with the step of its group, and not before.
 func TestStepOfAMachine(t *testing.T) {
-	p := &kaas.ClusterUpdatePlan{Spec: kaas.ClusterUpdatePlanSpec{Cluster: "c1", Steps: []kaas.PlanStep{
+	p := &kaasv1.ClusterUpdatePlan{Spec: kaasv1.ClusterUpdatePlanSpec{Cluster: "c1", Steps: []kaasv1.PlanStep{
 		{ID: "k8s-controllers"}, {ID: "k8s-workers-c1-default"}, {ID: "k8s-workers-late"},
 	}}}
-	p.Status.Steps = []kaas.PlanStepStatus{{ID: "k8s-controllers", Status: kaas.PlanCompleted}, {ID: "k8s-workers-c1-default", Status: kaas.PlanInProgress}, {ID: "k8s-workers-late", Status: kaas.PlanNotStarted}}
+	p.Status.Steps = []kaasv1.PlanStepStatus{{ID: "k8s-controllers", Status: kaasv1.PlanCompleted}, {ID: "k8s-workers-c1-default", Status: kaasv1.PlanInProgress}, {ID: "k8s-workers-late", Status: kaasv1.PlanNotStarted}}
 	for _, tt := range []struct {
 		labels   map[string]string
 		step     string
 		withheld bool
 	}{
-		{map[string]string{cluster.ControlPlaneLabel: "", kaas.UpdateGroupLabel: "late"}, "k8s-controllers", false},
+		{map[string]string{clusterv1.ControlPlaneLabel: "", kaasv1.UpdateGroupLabel: "late"}, "k8s-controllers", false},
 		{nil, "k8s-workers-c1-default", false},
-		{map[string]string{kaas.UpdateGroupLabel: "late"}, "k8s-workers-late", true},
-		{map[string]string{kaas.UpdateGroupLabel: "unknown"}, "k8s-workers-c1-default", false},
+		{map[string]string{kaasv1.UpdateGroupLabel: "late"}, "k8s-workers-late", true},
+		{map[string]string{kaasv1.UpdateGroupLabel: "unknown"}, "k8s-workers-c1-default", false},
 	} {
-		m := &cluster.Machine{}
+		m := &clusterv1.Machine{}
 		m.Labels = tt.labels
 		if got := StepOf(p, m); got != tt.step || Withheld(p, got) != tt.withheld {
 			t.Errorf("%v: step %s, withheld %t, want %s, %t", tt.labels, got, Withheld(p, got), tt.step, tt.withheld)

@@ -12,10 +12,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	cluster "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // Error is a mistake that the user has to correct. Its text names the field.
@@ -30,7 +30,7 @@ func Mistake(format string, args ...any) error { return &Error{fmt.Sprintf(forma
 // Wanted is the release that a Cluster asks for.
 type Wanted struct {
 	Name string // name of the ClusterRelease
-	KaaS *kaas.KaaSRelease
+	KaaS *kaasv1.KaaSRelease
 	// Management reports whether the Cluster is a management cluster.
 	Management bool
 }
@@ -40,7 +40,7 @@ const field = "spec.providerSpec.value"
 // Of returns the release that a Cluster asks for. That of a management cluster follows
 // from its KaaSRelease. Another cluster takes one of those that the KaaSRelease of the
 // management cluster supports; without a management cluster, the newest KaaSRelease counts.
-func Of(ctx context.Context, r client.Reader, c *cluster.Cluster) (Wanted, error) {
+func Of(ctx context.Context, r client.Reader, c *clusterv1.Cluster) (Wanted, error) {
 	spec := c.Spec.ProviderSpec.Value
 	if spec.KaaS != nil && spec.KaaS.Release != "" {
 		k, err := kaasRelease(ctx, r, spec.KaaS.Release)
@@ -69,8 +69,8 @@ func Of(ctx context.Context, r client.Reader, c *cluster.Cluster) (Wanted, error
 	return Wanted{spec.Release, k, false}, nil
 }
 
-func kaasRelease(ctx context.Context, r client.Reader, name string) (*kaas.KaaSRelease, error) {
-	k := new(kaas.KaaSRelease)
+func kaasRelease(ctx context.Context, r client.Reader, name string) (*kaasv1.KaaSRelease, error) {
+	k := new(kaasv1.KaaSRelease)
 	if err := r.Get(ctx, client.ObjectKey{Name: name}, k); apierrors.IsNotFound(err) {
 		return nil, Mistake("%s.kaas.release: there is no KaaSRelease %q", field, name)
 	} else if err != nil {
@@ -80,8 +80,8 @@ func kaasRelease(ctx context.Context, r client.Reader, name string) (*kaas.KaaSR
 }
 
 // management returns the KaaSRelease of the management cluster.
-func management(ctx context.Context, r client.Reader) (*kaas.KaaSRelease, error) {
-	var clusters cluster.ClusterList
+func management(ctx context.Context, r client.Reader) (*kaasv1.KaaSRelease, error) {
+	var clusters clusterv1.ClusterList
 	if err := r.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
@@ -90,14 +90,14 @@ func management(ctx context.Context, r client.Reader) (*kaas.KaaSRelease, error)
 			return kaasRelease(ctx, r, k.Release)
 		}
 	}
-	var all kaas.KaaSReleaseList
+	var all kaasv1.KaaSReleaseList
 	if err := r.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
 	if len(all.Items) == 0 {
 		return nil, Mistake("there is no KaaSRelease: create one that lists the ClusterRelease among supportedClusterReleases")
 	}
-	newest := slices.MaxFunc(all.Items, func(a, b kaas.KaaSRelease) int { return compare(a.Spec.Version, b.Spec.Version) })
+	newest := slices.MaxFunc(all.Items, func(a, b kaasv1.KaaSRelease) int { return compare(a.Spec.Version, b.Spec.Version) })
 	return newest.DeepCopy(), nil
 }
 
@@ -111,7 +111,7 @@ func compare(a, b string) int {
 	return x.Compare(y)
 }
 
-func supported(k *kaas.KaaSRelease, name string) *kaas.SupportedClusterRelease {
+func supported(k *kaasv1.KaaSRelease, name string) *kaasv1.SupportedClusterRelease {
 	for i := range k.Spec.SupportedClusterReleases {
 		if s := &k.Spec.SupportedClusterReleases[i]; s.Name == name {
 			return s
@@ -122,14 +122,14 @@ func supported(k *kaas.KaaSRelease, name string) *kaas.SupportedClusterRelease {
 
 // Upgrades returns the supported releases that a cluster with a release can be upgraded
 // to. A management cluster is upgraded with its KaaSRelease alone.
-func Upgrades(w Wanted, from string) (out []baremetal.ReleaseRef) {
+func Upgrades(w Wanted, from string) (out []baremetalv1.ReleaseRef) {
 	is := supported(w.KaaS, from)
 	if w.Management || is == nil {
 		return nil
 	}
 	for _, to := range w.KaaS.Spec.SupportedClusterReleases {
-		if slices.ContainsFunc(is.AvailableUpgrades, func(u kaas.AvailableUpgrade) bool { return u.Version == to.Version }) {
-			out = append(out, baremetal.ReleaseRef{Name: to.Name, Version: to.Version})
+		if slices.ContainsFunc(is.AvailableUpgrades, func(u kaasv1.AvailableUpgrade) bool { return u.Version == to.Version }) {
+			out = append(out, baremetalv1.ReleaseRef{Name: to.Name, Version: to.Version})
 		}
 	}
 	return out
@@ -138,7 +138,7 @@ func Upgrades(w Wanted, from string) (out []baremetal.ReleaseRef) {
 // Check returns a Mistake when a cluster with the release from cannot get the one that it
 // asks for: a cluster is upgraded along the supported path only, one step after the other,
 // and a management cluster to a higher version that supports all other clusters.
-func Check(ctx context.Context, r client.Reader, c *cluster.Cluster, w Wanted, from, to *kaas.ClusterRelease) error {
+func Check(ctx context.Context, r client.Reader, c *clusterv1.Cluster, w Wanted, from, to *kaasv1.ClusterRelease) error {
 	if from == nil || from.Name == to.Name {
 		return nil
 	}
@@ -151,7 +151,7 @@ func Check(ctx context.Context, r client.Reader, c *cluster.Cluster, w Wanted, f
 	return checkMachines(ctx, r, c, from, to)
 }
 
-func checkPath(w Wanted, from, to *kaas.ClusterRelease) error {
+func checkPath(w Wanted, from, to *kaasv1.ClusterRelease) error {
 	if w.Management {
 		if compare(to.Spec.Version, from.Spec.Version) <= 0 {
 			return Mistake("%s.kaas.release: ClusterRelease %q has version %s, and the cluster %s: a release never goes back", field, to.Name, to.Spec.Version, from.Spec.Version)
@@ -159,7 +159,7 @@ func checkPath(w Wanted, from, to *kaas.ClusterRelease) error {
 		return nil
 	}
 	path := Upgrades(w, from.Name)
-	if slices.ContainsFunc(path, func(r baremetal.ReleaseRef) bool { return r.Name == to.Name }) {
+	if slices.ContainsFunc(path, func(r baremetalv1.ReleaseRef) bool { return r.Name == to.Name }) {
 		return nil
 	}
 	var names []string
@@ -171,9 +171,9 @@ func checkPath(w Wanted, from, to *kaas.ClusterRelease) error {
 
 // checkMachines returns a Mistake when a machine of the cluster has not reached the release
 // from yet: it would leave the path.
-func checkMachines(ctx context.Context, r client.Reader, c *cluster.Cluster, from, to *kaas.ClusterRelease) error {
-	var all lcm.LCMMachineList
-	if err := r.List(ctx, &all, client.InNamespace(c.Namespace), client.MatchingLabels{cluster.ClusterNameLabel: c.Name}); err != nil {
+func checkMachines(ctx context.Context, r client.Reader, c *clusterv1.Cluster, from, to *kaasv1.ClusterRelease) error {
+	var all lcmv1.LCMMachineList
+	if err := r.List(ctx, &all, client.InNamespace(c.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: c.Name}); err != nil {
 		return fmt.Errorf("LCMMachines: %w", err)
 	}
 	var behind []string
@@ -191,8 +191,8 @@ func checkMachines(ctx context.Context, r client.Reader, c *cluster.Cluster, fro
 
 // checkOthers returns a Mistake when a KaaSRelease does not support the release of another
 // cluster: that one could not be changed any more.
-func checkOthers(ctx context.Context, r client.Reader, c *cluster.Cluster, w Wanted) error {
-	var all cluster.ClusterList
+func checkOthers(ctx context.Context, r client.Reader, c *clusterv1.Cluster, w Wanted) error {
+	var all clusterv1.ClusterList
 	if err := r.List(ctx, &all); err != nil {
 		return fmt.Errorf("Clusters: %w", err)
 	}
@@ -211,8 +211,8 @@ func checkOthers(ctx context.Context, r client.Reader, c *cluster.Cluster, w Wan
 // Admit returns a Mistake when a Cluster cannot get the release that it asks for, because
 // another one is deployed. A Cluster to which nothing is deployed can ask for any: its
 // condition Release reports what is missing.
-func Admit(ctx context.Context, r client.Reader, c *cluster.Cluster) error {
-	var l lcm.LCMCluster
+func Admit(ctx context.Context, r client.Reader, c *clusterv1.Cluster) error {
+	var l lcmv1.LCMCluster
 	if err := r.Get(ctx, client.ObjectKeyFromObject(c), &l); apierrors.IsNotFound(err) || err == nil && l.Spec.Release == "" {
 		return nil
 	} else if err != nil {
@@ -235,17 +235,17 @@ func Admit(ctx context.Context, r client.Reader, c *cluster.Cluster) error {
 
 // Credentials returns an error when a Cluster names a credential that cannot be used: its
 // backend takes no new server then.
-func Credentials(c *cluster.Cluster) error {
+func Credentials(c *clusterv1.Cluster) error {
 	name := c.Spec.ProviderSpec.Value.Credentials
 	if name == "" {
 		return nil
 	}
 	if p := c.Status.ProviderStatus; p != nil {
 		for _, x := range p.Conditions {
-			if x.Type == baremetal.ConditionCredentials && x.Ready {
+			if x.Type == baremetalv1.ConditionCredentials && x.Ready {
 				return nil
 			}
-			if x.Type == baremetal.ConditionCredentials {
+			if x.Type == baremetalv1.ConditionCredentials {
 				return Mistake("Cluster %q: %s", c.Name, x.Message)
 			}
 		}
@@ -254,8 +254,8 @@ func Credentials(c *cluster.Cluster) error {
 }
 
 // Get returns a ClusterRelease.
-func Get(ctx context.Context, r client.Reader, name string) (*kaas.ClusterRelease, error) {
-	out := new(kaas.ClusterRelease)
+func Get(ctx context.Context, r client.Reader, name string) (*kaasv1.ClusterRelease, error) {
+	out := new(kaasv1.ClusterRelease)
 	if err := r.Get(ctx, client.ObjectKey{Name: name}, out); apierrors.IsNotFound(err) {
 		return nil, Mistake("there is no ClusterRelease %q", name)
 	} else if err != nil {
@@ -266,21 +266,21 @@ func Get(ctx context.Context, r client.Reader, name string) (*kaas.ClusterReleas
 
 // Image returns the image of a machine: its own, else that of its distribution in the
 // release.
-func Image(r *kaas.ClusterRelease, m baremetal.MachineProviderSpec) (baremetal.Image, error) {
+func Image(r *kaasv1.ClusterRelease, m baremetalv1.MachineProviderSpec) (baremetalv1.Image, error) {
 	if m.Image != nil && m.Image.URL != "" {
 		return *m.Image, nil
 	}
 	d, err := distribution(r, m.Distribution)
 	if err != nil {
-		return baremetal.Image{}, err
+		return baremetalv1.Image{}, err
 	}
 	if d.Image.URL == "" {
-		return baremetal.Image{}, Mistake("ClusterRelease %q has no image of the distribution %q: give spec.providerSpec.value.image", r.Name, d.ID)
+		return baremetalv1.Image{}, Mistake("ClusterRelease %q has no image of the distribution %q: give spec.providerSpec.value.image", r.Name, d.ID)
 	}
-	return baremetal.Image(d.Image), nil
+	return baremetalv1.Image(d.Image), nil
 }
 
-func distribution(r *kaas.ClusterRelease, id string) (kaas.Distribution, error) {
+func distribution(r *kaasv1.ClusterRelease, id string) (kaasv1.Distribution, error) {
 	var ids []string
 	for _, d := range r.Spec.AllowedDistributions {
 		if d.ID == id || id == "" && d.Default {
@@ -290,9 +290,9 @@ func distribution(r *kaas.ClusterRelease, id string) (kaas.Distribution, error) 
 	}
 	slices.Sort(ids)
 	if id == "" {
-		return kaas.Distribution{}, Mistake("ClusterRelease %q has no default distribution: give spec.providerSpec.value.distribution, one of %s", r.Name, list(ids))
+		return kaasv1.Distribution{}, Mistake("ClusterRelease %q has no default distribution: give spec.providerSpec.value.distribution, one of %s", r.Name, list(ids))
 	}
-	return kaas.Distribution{}, Mistake("spec.providerSpec.value.distribution: %q is not one of ClusterRelease %q: give one of %s", id, r.Name, list(ids))
+	return kaasv1.Distribution{}, Mistake("spec.providerSpec.value.distribution: %q is not one of ClusterRelease %q: give one of %s", id, r.Name, list(ids))
 }
 
 func list(names []string) string {

@@ -10,9 +10,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	hostprofile "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	hostprofilev1 "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // cloud-init merges the parts of a MIME archive by keys: a later write_files or runcmd
@@ -22,8 +22,8 @@ import (
 
 // Check returns why the user data of a user cannot be merged into those of the machine of
 // this name and profile; nil when they can. It shows no content of them but keys and paths.
-func Check(name string, profile *hostprofile.BareMetalHostProfileSpec, user []byte) error {
-	_, err := render(Machine{Name: name, Profile: profile, User: user, Agent: &lcm.AgentConfig{}, Proxy: &kaas.ProxySpec{}})
+func Check(name string, profile *hostprofilev1.BareMetalHostProfileSpec, user []byte) error {
+	_, err := render(Machine{Name: name, Profile: profile, User: user, Agent: &lcmv1.AgentConfig{}, Proxy: &kaasv1.ProxySpec{}})
 	return err
 }
 

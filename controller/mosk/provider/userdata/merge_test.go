@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	hostprofile "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
+	hostprofilev1 "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
 )
 
 // agentCommands are the commands that start the agent.
@@ -74,7 +74,7 @@ func TestScriptOfTheUser(t *testing.T) {
 }
 
 func TestUserDataThatCannotBeMerged(t *testing.T) {
-	profile := &hostprofile.BareMetalHostProfileSpec{KernelParameters: &hostprofile.KernelParameters{Sysctl: map[string]hostprofile.SysctlValue{"kernel.panic": "1"}}}
+	profile := &hostprofilev1.BareMetalHostProfileSpec{KernelParameters: &hostprofilev1.KernelParameters{Sysctl: map[string]hostprofilev1.SysctlValue{"kernel.panic": "1"}}}
 	for _, tt := range []struct{ name, text, want string }{
 		{"no format", "packages: [vim]\n", "begin with the line #cloud-config"},
 		{"a template", "## template: jinja\n#cloud-config\n", "begin with the line #cloud-config"},
@@ -104,11 +104,11 @@ func TestUserDataThatCannotBeMerged(t *testing.T) {
 
 func TestKernelParametersOfAProfile(t *testing.T) {
 	m := example()
-	m.Profile = &hostprofile.BareMetalHostProfileSpec{
+	m.Profile = &hostprofilev1.BareMetalHostProfileSpec{
 		PostDeployScript: "#!/bin/sh\nexit 3\n",
-		KernelParameters: &hostprofile.KernelParameters{
-			Sysctl: map[string]hostprofile.SysctlValue{"vm.swappiness": "10", "kernel.panic": "30"},
-			Modules: []hostprofile.ModuleFile{
+		KernelParameters: &hostprofilev1.KernelParameters{
+			Sysctl: map[string]hostprofilev1.SysctlValue{"vm.swappiness": "10", "kernel.panic": "30"},
+			Modules: []hostprofilev1.ModuleFile{
 				{Filename: "kvm.conf", Content: "options kvm_intel nested=1\n# options a b=1\noptions kvm_intel ept=1\noptions floppy x=1\noptions $(reboot) a=1\n"},
 				{Filename: "off.conf", Content: "blacklist floppy\noptions pcspkr a=1\ninstall pcspkr /bin/false\noptions\n"},
 			},
@@ -138,7 +138,7 @@ func TestKernelParametersOfAProfile(t *testing.T) {
 // that fails is reported, and stops nothing.
 func TestPreDeployScriptRunsOnce(t *testing.T) {
 	m := example()
-	m.Profile = &hostprofile.BareMetalHostProfileSpec{PreDeployScript: "#!/bin/sh\necho \"it's\" \"$HOME\" >> /run/out\nexit 3\n"}
+	m.Profile = &hostprofilev1.BareMetalHostProfileSpec{PreDeployScript: "#!/bin/sh\necho \"it's\" \"$HOME\" >> /run/out\nexit 3\n"}
 	m.User = []byte("#cloud-config\nbootcmd: [echo next >> /run/out]\n")
 	_, r := apply(t, m)
 	if len(r.Boot) != 2 {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	hostprofile "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
+	hostprofilev1 "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
 )
 
 // The names of a profile's files are in no public text.
@@ -22,7 +22,7 @@ const (
 
 // addProfile adds the kernel parameters and scripts of a profile. Its commands come before
 // those that start the agent.
-func (c *cloudConfig) addProfile(p *hostprofile.BareMetalHostProfileSpec) {
+func (c *cloudConfig) addProfile(p *hostprofilev1.BareMetalHostProfileSpec) {
 	var commands []string
 	if k := p.KernelParameters; k != nil {
 		commands = c.addKernelParameters(k)
@@ -39,7 +39,7 @@ func (c *cloudConfig) addProfile(p *hostprofile.BareMetalHostProfileSpec) {
 
 // addKernelParameters adds the files of kernel parameters, and returns the commands that
 // apply them at the first boot: systemd reads the files before cloud-init writes them.
-func (c *cloudConfig) addKernelParameters(k *hostprofile.KernelParameters) (commands []string) {
+func (c *cloudConfig) addKernelParameters(k *hostprofilev1.KernelParameters) (commands []string) {
 	var modules []string
 	for _, m := range k.Modules {
 		c.WriteFiles = append(c.WriteFiles, file{Path: modprobeDir + m.Filename, Permissions: "0644", Content: m.Content})
@@ -61,7 +61,7 @@ func (c *cloudConfig) addKernelParameters(k *hostprofile.KernelParameters) (comm
 
 // modulesOf returns the kernel modules that files of modprobe.d(5) give options, and that
 // none of them forbids, in their order.
-func modulesOf(files []hostprofile.ModuleFile) (out []string) {
+func modulesOf(files []hostprofilev1.ModuleFile) (out []string) {
 	forbidden := map[string]bool{}
 	for _, f := range files {
 		for line := range strings.Lines(f.Content) {

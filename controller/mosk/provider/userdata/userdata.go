@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metalab-dev/metalab/agent/unit"
-	hostprofile "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	lcm "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	hostprofilev1 "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // The names on a server are in no public text, and may change with this file.
@@ -38,11 +38,11 @@ type Machine struct {
 	Server          string // https URL of the management cluster's API
 	CA              []byte // certificates, in PEM, that sign the server's
 	Token           string // token of the agent's service account
-	Agent           *lcm.AgentConfig
-	Keys            []string                              // SSH public keys for the default user and root
-	Proxy           *kaas.ProxySpec                       // proxy for downloads; nil means none
-	Profile         *hostprofile.BareMetalHostProfileSpec // nil means none
-	User            []byte                                // a cloud-config or a script of the user; nil means none
+	Agent           *lcmv1.AgentConfig
+	Keys            []string                                // SSH public keys for the default user and root
+	Proxy           *kaasv1.ProxySpec                       // proxy for downloads; nil means none
+	Profile         *hostprofilev1.BareMetalHostProfileSpec // nil means none
+	User            []byte                                  // a cloud-config or a script of the user; nil means none
 }
 
 // config is the configuration file of the agent.
@@ -141,7 +141,7 @@ func service(m Machine) string {
 
 // environment returns the variables that curl and Go's net/http read (curl reads http_proxy
 // in lower case alone). The API refuses values that need quotes.
-func environment(p kaas.ProxySpec) string {
+func environment(p kaasv1.ProxySpec) string {
 	var b strings.Builder
 	for _, v := range []struct{ name, value string }{{"http_proxy", string(p.HTTPProxy)}, {"https_proxy", string(p.HTTPSProxy)}, {"no_proxy", p.NoProxy}} {
 		if v.value != "" {
@@ -159,7 +159,7 @@ func unitWord(s string) string {
 // fetch returns a script that downloads the agent, unless it is there, and installs it if
 // its SHA-256 is right. A program that another version has replaced stays: the agent
 // upgrades itself.
-func fetch(a lcm.AgentConfig) string {
+func fetch(a lcmv1.AgentConfig) string {
 	return "#!/bin/sh\nset -eu\n[ -x " + Program + " ] && exit 0\n" +
 		"new=" + Program + ".new\n" +
 		"curl --fail --silent --show-error --location --output \"$new\" " + shellWord(a.DownloadURL) + "\n" +

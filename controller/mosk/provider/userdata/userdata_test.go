@@ -8,7 +8,7 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/kubeapi"
 	"github.com/metalab-dev/metalab/agent/lcm"
-	kaas "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/guest/cloudinit"
 )
@@ -86,7 +86,7 @@ func TestUserDataInstallTheAgent(t *testing.T) {
 // the script that fetches it have as their environment.
 func TestUserDataOfAProxy(t *testing.T) {
 	m := example()
-	m.Proxy = &kaas.ProxySpec{HTTPProxy: "http://u:p%20w@192.0.2.3:3128", NoProxy: "10.0.0.0/8,.example"}
+	m.Proxy = &kaasv1.ProxySpec{HTTPProxy: "http://u:p%20w@192.0.2.3:3128", NoProxy: "10.0.0.0/8,.example"}
 	root, _ := apply(t, m)
 	f, _ := root.Get(strings.TrimPrefix(proxyFile, "/"))
 	if want := "http_proxy=http://u:p%20w@192.0.2.3:3128\nno_proxy=10.0.0.0/8,.example\n"; string(f.Content) != want || f.Mode.Perm() != 0o600 || f.Owner != "root" {

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 )
 
 // SecretName is the name of the Secret with the network data of a Machine's host. It is in
@@ -19,17 +19,17 @@ func SecretName(machine string) string { return machine + "-network-data" }
 // Choose returns the L2Template of a Machine: the one that its selector names or labels,
 // else the cluster's default. It returns nil for a cluster without a default: its servers'
 // networks are not the provider's.
-func Choose(all []ipam.L2Template, cluster string, selector *baremetal.L2TemplateSelector) (*ipam.L2Template, error) {
+func Choose(all []ipamv1.L2Template, cluster string, selector *baremetalv1.L2TemplateSelector) (*ipamv1.L2Template, error) {
 	const field = "spec.providerSpec.value.l2TemplateSelector"
-	var found []*ipam.L2Template
-	fits := func(t *ipam.L2Template) bool { return defaultOf(t) }
+	var found []*ipamv1.L2Template
+	fits := func(t *ipamv1.L2Template) bool { return defaultOf(t) }
 	missing := ""
 	switch {
 	case selector != nil && selector.Name != "":
-		fits = func(t *ipam.L2Template) bool { return t.Name == selector.Name }
+		fits = func(t *ipamv1.L2Template) bool { return t.Name == selector.Name }
 		missing = fmt.Sprintf("%s.name: Cluster %q has no L2Template %q", field, cluster, selector.Name)
 	case selector != nil && selector.Label != "":
-		fits = func(t *ipam.L2Template) bool { _, has := t.Labels[selector.Label]; return has }
+		fits = func(t *ipamv1.L2Template) bool { _, has := t.Labels[selector.Label]; return has }
 		missing = fmt.Sprintf("%s.label: Cluster %q has no L2Template with the label %q", field, cluster, selector.Label)
 	}
 	for i := range all {
@@ -54,16 +54,16 @@ func Choose(all []ipam.L2Template, cluster string, selector *baremetal.L2Templat
 }
 
 // defaultOf reports whether a template is its cluster's default.
-func defaultOf(t *ipam.L2Template) bool {
-	v, has := t.Labels[ipam.DefaultForClusterLabel]
+func defaultOf(t *ipamv1.L2Template) bool {
+	v, has := t.Labels[ipamv1.DefaultForClusterLabel]
 	return has && v != "0" && v != "false"
 }
 
 // Subnets returns the Subnets of an L2Template, by the names that the template has for them.
-func Subnets(t *ipam.L2Template, all []ipam.Subnet) (map[string]*ipam.Subnet, error) {
-	out := map[string]*ipam.Subnet{}
+func Subnets(t *ipamv1.L2Template, all []ipamv1.Subnet) (map[string]*ipamv1.Subnet, error) {
+	out := map[string]*ipamv1.Subnet{}
 	for i, l := range t.Spec.L3Layout {
-		var found []*ipam.Subnet
+		var found []*ipamv1.Subnet
 		for j := range all {
 			s := &all[j]
 			if fits := s.Name == l.SubnetName; len(l.LabelSelector) == 0 && fits || len(l.LabelSelector) > 0 && labelled(s, l.LabelSelector) {
@@ -78,7 +78,7 @@ func Subnets(t *ipam.L2Template, all []ipam.Subnet) (map[string]*ipam.Subnet, er
 	return out, nil
 }
 
-func labelled(s *ipam.Subnet, want map[string]string) bool {
+func labelled(s *ipamv1.Subnet, want map[string]string) bool {
 	for name, value := range want { // in any order: each label is compared alone
 		if v, has := s.Labels[name]; !has || v != value {
 			return false
@@ -88,7 +88,7 @@ func labelled(s *ipam.Subnet, want map[string]string) bool {
 }
 
 // Interfaces returns the NICs in the order in which a template numbers them.
-func Interfaces(t *ipam.L2Template, h *ipam.IpamHost) ([]ipam.NIC, error) {
+func Interfaces(t *ipamv1.L2Template, h *ipamv1.IpamHost) ([]ipamv1.NIC, error) {
 	mapping := t.Spec.IfMapping
 	field := fmt.Sprintf("L2Template %q: spec.ifMapping", t.Name)
 	if len(h.Spec.IfMappingOverride) > 0 {
@@ -96,7 +96,7 @@ func Interfaces(t *ipam.L2Template, h *ipam.IpamHost) ([]ipam.NIC, error) {
 	}
 	if len(mapping) == 0 {
 		out := slices.Clone(h.Spec.NICMACMap)
-		slices.SortStableFunc(out, func(a, b ipam.NIC) int {
+		slices.SortStableFunc(out, func(a, b ipamv1.NIC) int {
 			if d := rank(a.Name, t.Spec.AutoIfMappingPrio) - rank(b.Name, t.Spec.AutoIfMappingPrio); d != 0 {
 				return d
 			}
@@ -104,9 +104,9 @@ func Interfaces(t *ipam.L2Template, h *ipam.IpamHost) ([]ipam.NIC, error) {
 		})
 		return out, nil
 	}
-	var out []ipam.NIC
+	var out []ipamv1.NIC
 	for i, name := range mapping {
-		at := slices.IndexFunc(h.Spec.NICMACMap, func(n ipam.NIC) bool { return n.Name == name })
+		at := slices.IndexFunc(h.Spec.NICMACMap, func(n ipamv1.NIC) bool { return n.Name == name })
 		if at < 0 {
 			return nil, fmt.Errorf("%s[%d]: the server has no interface %q", field, i, name)
 		}

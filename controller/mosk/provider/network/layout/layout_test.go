@@ -8,32 +8,32 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	baremetal "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 )
 
 func TestSpans(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		spec     ipam.SubnetSpec
+		spec     ipamv1.SubnetSpec
 		want     string
 		capacity int64
 		err      string
 	}{
-		{"network and broadcast", ipam.SubnetSpec{CIDR: "10.0.0.0/29"}, "10.0.0.1-10.0.0.6", 6, ""},
-		{"whole", ipam.SubnetSpec{CIDR: "10.0.0.0/30", UseCompleteCIDR: true}, "10.0.0.0-10.0.0.3", 4, ""},
-		{"two addresses", ipam.SubnetSpec{CIDR: "10.0.0.0/31"}, "10.0.0.0-10.0.0.1", 2, ""},
-		{"one address", ipam.SubnetSpec{CIDR: "10.0.0.9/32"}, "10.0.0.9-10.0.0.9", 1, ""},
-		{"address within the network", ipam.SubnetSpec{CIDR: "10.0.0.5/29"}, "10.0.0.1-10.0.0.6", 6, ""},
-		{"gateway", ipam.SubnetSpec{CIDR: "10.0.0.0/29", Gateway: "10.0.0.3"}, "10.0.0.1-10.0.0.2 10.0.0.4-10.0.0.6", 5, ""},
-		{"ranges that overlap", ipam.SubnetSpec{CIDR: "10.0.0.0/24", IncludeRanges: []ipam.AddressRange{"10.0.0.20-10.0.0.30", "10.0.0.25-10.0.0.40", "10.0.0.10"}}, "10.0.0.10-10.0.0.10 10.0.0.20-10.0.0.40", 22, ""},
-		{"excluded", ipam.SubnetSpec{CIDR: "10.0.0.0/24", IncludeRanges: []ipam.AddressRange{"10.0.0.10-10.0.0.20"}, ExcludeRanges: []ipam.AddressRange{"10.0.0.10-10.0.0.12", "10.0.0.15", "10.0.0.20-10.0.0.90"}}, "10.0.0.13-10.0.0.14 10.0.0.16-10.0.0.19", 6, ""},
-		{"the last network", ipam.SubnetSpec{CIDR: "255.255.255.252/30", UseCompleteCIDR: true}, "255.255.255.252-255.255.255.255", 4, ""},
-		{"IPv6", ipam.SubnetSpec{CIDR: "fd00::/126"}, "fd00::1-fd00::3", 3, ""},
-		{"large", ipam.SubnetSpec{CIDR: "fd00::/64"}, "fd00::1-fd00::ffff:ffff:ffff:ffff", 1 << 32, ""},
-		{"outside", ipam.SubnetSpec{CIDR: "10.0.0.0/24", IncludeRanges: []ipam.AddressRange{"10.0.1.1"}}, "", 0, "spec.includeRanges[0]"},
-		{"backwards", ipam.SubnetSpec{CIDR: "10.0.0.0/24", ExcludeRanges: []ipam.AddressRange{"10.0.0.9-10.0.0.8"}}, "", 0, "spec.excludeRanges[0]"},
-		{"no network", ipam.SubnetSpec{CIDR: "ten"}, "", 0, "spec.cidr"},
+		{"network and broadcast", ipamv1.SubnetSpec{CIDR: "10.0.0.0/29"}, "10.0.0.1-10.0.0.6", 6, ""},
+		{"whole", ipamv1.SubnetSpec{CIDR: "10.0.0.0/30", UseCompleteCIDR: true}, "10.0.0.0-10.0.0.3", 4, ""},
+		{"two addresses", ipamv1.SubnetSpec{CIDR: "10.0.0.0/31"}, "10.0.0.0-10.0.0.1", 2, ""},
+		{"one address", ipamv1.SubnetSpec{CIDR: "10.0.0.9/32"}, "10.0.0.9-10.0.0.9", 1, ""},
+		{"address within the network", ipamv1.SubnetSpec{CIDR: "10.0.0.5/29"}, "10.0.0.1-10.0.0.6", 6, ""},
+		{"gateway", ipamv1.SubnetSpec{CIDR: "10.0.0.0/29", Gateway: "10.0.0.3"}, "10.0.0.1-10.0.0.2 10.0.0.4-10.0.0.6", 5, ""},
+		{"ranges that overlap", ipamv1.SubnetSpec{CIDR: "10.0.0.0/24", IncludeRanges: []ipamv1.AddressRange{"10.0.0.20-10.0.0.30", "10.0.0.25-10.0.0.40", "10.0.0.10"}}, "10.0.0.10-10.0.0.10 10.0.0.20-10.0.0.40", 22, ""},
+		{"excluded", ipamv1.SubnetSpec{CIDR: "10.0.0.0/24", IncludeRanges: []ipamv1.AddressRange{"10.0.0.10-10.0.0.20"}, ExcludeRanges: []ipamv1.AddressRange{"10.0.0.10-10.0.0.12", "10.0.0.15", "10.0.0.20-10.0.0.90"}}, "10.0.0.13-10.0.0.14 10.0.0.16-10.0.0.19", 6, ""},
+		{"the last network", ipamv1.SubnetSpec{CIDR: "255.255.255.252/30", UseCompleteCIDR: true}, "255.255.255.252-255.255.255.255", 4, ""},
+		{"IPv6", ipamv1.SubnetSpec{CIDR: "fd00::/126"}, "fd00::1-fd00::3", 3, ""},
+		{"large", ipamv1.SubnetSpec{CIDR: "fd00::/64"}, "fd00::1-fd00::ffff:ffff:ffff:ffff", 1 << 32, ""},
+		{"outside", ipamv1.SubnetSpec{CIDR: "10.0.0.0/24", IncludeRanges: []ipamv1.AddressRange{"10.0.1.1"}}, "", 0, "spec.includeRanges[0]"},
+		{"backwards", ipamv1.SubnetSpec{CIDR: "10.0.0.0/24", ExcludeRanges: []ipamv1.AddressRange{"10.0.0.9-10.0.0.8"}}, "", 0, "spec.excludeRanges[0]"},
+		{"no network", ipamv1.SubnetSpec{CIDR: "ten"}, "", 0, "spec.cidr"},
 	} {
 		got, err := Spans(&tt.spec)
 		var texts []string
@@ -52,30 +52,30 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-func l2(name string, labels map[string]string) ipam.L2Template {
-	return ipam.L2Template{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: ipam.L2TemplateSpec{ClusterRef: "c1"}}
+func l2(name string, labels map[string]string) ipamv1.L2Template {
+	return ipamv1.L2Template{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: ipamv1.L2TemplateSpec{ClusterRef: "c1"}}
 }
 
 func TestChoose(t *testing.T) {
-	mark := map[string]string{ipam.DefaultForClusterLabel: "1"}
+	mark := map[string]string{ipamv1.DefaultForClusterLabel: "1"}
 	other := l2("other", mark)
 	other.Spec.ClusterRef = "c2"
-	all := []ipam.L2Template{l2("default", mark), l2("ceph", map[string]string{"role": "ceph"}), l2("off", map[string]string{ipam.DefaultForClusterLabel: "0"}), other}
+	all := []ipamv1.L2Template{l2("default", mark), l2("ceph", map[string]string{"role": "ceph"}), l2("off", map[string]string{ipamv1.DefaultForClusterLabel: "0"}), other}
 	for _, tt := range []struct {
 		name     string
-		selector *baremetal.L2TemplateSelector
-		all      []ipam.L2Template
+		selector *baremetalv1.L2TemplateSelector
+		all      []ipamv1.L2Template
 		want     string
 		err      string
 	}{
 		{"default", nil, all, "default", ""},
-		{"empty selector", &baremetal.L2TemplateSelector{}, all, "default", ""},
-		{"name", &baremetal.L2TemplateSelector{Name: "ceph"}, all, "ceph", ""},
-		{"label", &baremetal.L2TemplateSelector{Label: "role"}, all, "ceph", ""},
+		{"empty selector", &baremetalv1.L2TemplateSelector{}, all, "default", ""},
+		{"name", &baremetalv1.L2TemplateSelector{Name: "ceph"}, all, "ceph", ""},
+		{"label", &baremetalv1.L2TemplateSelector{Label: "role"}, all, "ceph", ""},
 		{"no default", nil, all[1:], "", ""},
-		{"name of another cluster's", &baremetal.L2TemplateSelector{Name: "other"}, all, "", `l2TemplateSelector.name: Cluster "c1" has no L2Template "other"`},
-		{"missing label", &baremetal.L2TemplateSelector{Label: "gpu"}, all, "", `l2TemplateSelector.label`},
-		{"two defaults", nil, append([]ipam.L2Template{l2("a", mark)}, all...), "", "the L2Templates a, default fit"},
+		{"name of another cluster's", &baremetalv1.L2TemplateSelector{Name: "other"}, all, "", `l2TemplateSelector.name: Cluster "c1" has no L2Template "other"`},
+		{"missing label", &baremetalv1.L2TemplateSelector{Label: "gpu"}, all, "", `l2TemplateSelector.label`},
+		{"two defaults", nil, append([]ipamv1.L2Template{l2("a", mark)}, all...), "", "the L2Templates a, default fit"},
 	} {
 		got, err := Choose(tt.all, "c1", tt.selector)
 		name := ""
@@ -99,22 +99,22 @@ ethernets:
     nameservers: {addresses: {{nameservers_from_subnet "lcm"}}}
 `
 
-func server() *ipam.IpamHost {
-	h := &ipam.IpamHost{ObjectMeta: metav1.ObjectMeta{Name: "w-0"}}
-	h.Spec.NICMACMap = []ipam.NIC{{Name: "enp1s0", MAC: "02:00:00:00:00:01"}, {Name: "eno1", MAC: "02:00:00:00:00:AA"}}
+func server() *ipamv1.IpamHost {
+	h := &ipamv1.IpamHost{ObjectMeta: metav1.ObjectMeta{Name: "w-0"}}
+	h.Spec.NICMACMap = []ipamv1.NIC{{Name: "enp1s0", MAC: "02:00:00:00:00:01"}, {Name: "eno1", MAC: "02:00:00:00:00:AA"}}
 	return h
 }
 
-func templateOf(text string) *ipam.L2Template {
+func templateOf(text string) *ipamv1.L2Template {
 	out := l2("default", nil)
-	out.Spec.NPTemplate, out.Spec.L3Layout = text, []ipam.L3Layout{{SubnetName: "lcm"}, {SubnetName: "bare"}}
+	out.Spec.NPTemplate, out.Spec.L3Layout = text, []ipamv1.L3Layout{{SubnetName: "lcm"}, {SubnetName: "bare"}}
 	out.Spec.AutoIfMappingPrio = []string{"eno", "enp"}
 	return &out
 }
 
-var networks = []ipam.Subnet{
-	{ObjectMeta: metav1.ObjectMeta{Name: "lcm"}, Spec: ipam.SubnetSpec{CIDR: "10.0.0.0/24", Gateway: "10.0.0.1", Nameservers: []ipam.Address{"10.0.0.2", "10.0.0.3"}}},
-	{ObjectMeta: metav1.ObjectMeta{Name: "bare"}, Spec: ipam.SubnetSpec{CIDR: "10.1.0.0/24"}},
+var networks = []ipamv1.Subnet{
+	{ObjectMeta: metav1.ObjectMeta{Name: "lcm"}, Spec: ipamv1.SubnetSpec{CIDR: "10.0.0.0/24", Gateway: "10.0.0.1", Nameservers: []ipamv1.Address{"10.0.0.2", "10.0.0.3"}}},
+	{ObjectMeta: metav1.ObjectMeta{Name: "bare"}, Spec: ipamv1.SubnetSpec{CIDR: "10.1.0.0/24"}},
 }
 
 func TestRender(t *testing.T) {

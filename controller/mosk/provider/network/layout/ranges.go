@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 )
 
 // Span is a range of addresses, both ends included.
@@ -18,7 +18,7 @@ func (s Span) String() string { return s.First.String() + "-" + s.Last.String() 
 
 // Spans returns the addresses of a Subnet that can be allocated, in their order. No two of
 // the ranges overlap.
-func Spans(s *ipam.SubnetSpec) ([]Span, error) {
+func Spans(s *ipamv1.SubnetSpec) ([]Span, error) {
 	p, err := netip.ParsePrefix(s.CIDR)
 	if err != nil {
 		return nil, fmt.Errorf("spec.cidr: %q is no network: give ADDRESS/LENGTH", s.CIDR)
@@ -60,7 +60,7 @@ func lastOf(p netip.Prefix) netip.Addr {
 	return a
 }
 
-func spans(field string, texts []ipam.AddressRange, in netip.Prefix) (out []Span, err error) {
+func spans(field string, texts []ipamv1.AddressRange, in netip.Prefix) (out []Span, err error) {
 	for i, text := range texts {
 		from, to, two := strings.Cut(string(text), "-")
 		if !two {

@@ -11,7 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	ipam "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 )
 
 // Need is an address that a template asks for: ip "INTERFACE:SUBNET".
@@ -21,15 +21,15 @@ type Need struct{ Interface, Subnet string }
 type Template struct {
 	field   string
 	text    *template.Template
-	nics    []ipam.NIC
-	subnets map[string]*ipam.Subnet
+	nics    []ipamv1.NIC
+	subnets map[string]*ipamv1.Subnet
 	address func(Need) (netip.Addr, error)
 }
 
 // NewTemplate returns the template of a server. Its functions are those of the product's
 // documentation: nic, mac, ip, gateway_from_subnet, nameservers_from_subnet and
 // cidr_from_subnet.
-func NewTemplate(t *ipam.L2Template, h *ipam.IpamHost, all []ipam.Subnet) (*Template, error) {
+func NewTemplate(t *ipamv1.L2Template, h *ipamv1.IpamHost, all []ipamv1.Subnet) (*Template, error) {
 	out := &Template{field: fmt.Sprintf("L2Template %q: spec.npTemplate", t.Name)}
 	text := t.Spec.NPTemplate
 	if h.Spec.NPTemplateOverride != "" {
@@ -81,14 +81,14 @@ func NewTemplate(t *ipam.L2Template, h *ipam.IpamHost, all []ipam.Subnet) (*Temp
 	return out, nil
 }
 
-func (t *Template) nic(i int) (ipam.NIC, error) {
+func (t *Template) nic(i int) (ipamv1.NIC, error) {
 	if i < 0 || i >= len(t.nics) {
-		return ipam.NIC{}, fmt.Errorf("the server has no interface %d: it has %d", i, len(t.nics))
+		return ipamv1.NIC{}, fmt.Errorf("the server has no interface %d: it has %d", i, len(t.nics))
 	}
 	return t.nics[i], nil
 }
 
-func (t *Template) subnet(name string) (*ipam.Subnet, error) {
+func (t *Template) subnet(name string) (*ipamv1.Subnet, error) {
 	if s := t.subnets[name]; s != nil {
 		return s, nil
 	}
