@@ -20,7 +20,7 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/agent/kubeapi"
-	agentlcm "github.com/metalab-dev/metalab/agent/lcm"
+	"github.com/metalab-dev/metalab/agent/lcm"
 	"github.com/metalab-dev/metalab/agent/sys"
 	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
@@ -190,8 +190,8 @@ func startAgent(t *testing.T, api *rest.Config, token, mac string) *testAgent {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- agentlcm.Run(ctx, agentlcm.Config{
-			Account: agentlcm.Account{Account: kubeapi.Account{Server: api.Host, CAFile: "/etc/lab-agent/ca.crt", TokenFile: "/etc/lab-agent/token"}, Namespace: Namespace, Machine: "w-0"},
+		ended <- lcm.Run(ctx, lcm.Config{
+			Account: lcm.Account{Account: kubeapi.Account{Server: api.Host, CAFile: "/etc/lab-agent/ca.crt", TokenFile: "/etc/lab-agent/token"}, Namespace: Namespace, Machine: "w-0"},
 			System:  host, Version: "v1", Clock: shortClock{}, Log: slog.New(slog.NewTextHandler(a.log, nil)),
 			Hardware: func(context.Context) (job.Hardware, error) {
 				return job.Hardware{Hostname: "w-0", NICs: []job.NIC{{Name: "eth0", MAC: mac, IP: "192.0.2.7"}}}, nil

@@ -15,7 +15,7 @@ import (
 	capi "sigs.k8s.io/cluster-api/api/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	agent "github.com/metalab-dev/metalab/agent/elemental"
+	"github.com/metalab-dev/metalab/agent/elemental"
 	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
@@ -76,28 +76,28 @@ func (l *elementalLife) get(o client.Object) bool {
 	return l.admin.Get(l.t.Context(), client.ObjectKeyFromObject(o), o) == nil
 }
 
-func (l *elementalLife) agent() agent.Config {
-	return agent.Config{System: l.system, Plugins: agent.Makers{agent.DummyPlugin: func(s agent.System) agent.Plugin { return &agent.Dummy{System: s} }}}
+func (l *elementalLife) agent() elemental.Config {
+	return elemental.Config{System: l.system, Plugins: elemental.Makers{elemental.DummyPlugin: func(s elemental.System) elemental.Plugin { return &elemental.Dummy{System: s} }}}
 }
 
 func (l *elementalLife) register() {
 	l.t.Helper()
 	g := &elementalv1.ElementalRegistration{ObjectMeta: l.meta("fire")}
-	g.Spec.Config.Elemental.Agent.OSPlugin = agent.DummyPlugin
+	g.Spec.Config.Elemental.Agent.OSPlugin = elemental.DummyPlugin
 	g.Spec.Config.Elemental.Agent.Reconciliation = 10 * time.Millisecond
 	l.create(g)
 	patience.Await(l.t, "the registration is ready", func() bool { return l.get(g) && condition.IsTrue(g, capi.ReadyCondition) }, g)
 	of := g.Spec.Config.Elemental.Registration
-	f := agent.File{
-		Registration: agent.Registration{URI: of.URI, CACert: of.CACert, Token: of.Token},
-		Agent:        agent.Options{OSPlugin: agent.DummyPlugin, WorkDir: agent.DefaultWorkDir, Reconciliation: agent.Duration(10 * time.Millisecond)},
+	f := elemental.File{
+		Registration: elemental.Registration{URI: of.URI, CACert: of.CACert, Token: of.Token},
+		Agent:        elemental.Options{OSPlugin: elemental.DummyPlugin, WorkDir: elemental.DefaultWorkDir, Reconciliation: elemental.Duration(10 * time.Millisecond)},
 	}
 	text, err := f.Marshal()
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	l.system = &memorySystem{files: map[string][]byte{agent.DefaultConfigFile: text}}
-	if err := agent.Register(l.t.Context(), l.agent(), true); err != nil {
+	l.system = &memorySystem{files: map[string][]byte{elemental.DefaultConfigFile: text}}
+	if err := elemental.Register(l.t.Context(), l.agent(), true); err != nil {
 		l.t.Fatal(err)
 	}
 	var hosts elementalv1.ElementalHostList
@@ -136,10 +136,10 @@ func (l *elementalLife) bootstrap() {
 	l.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: l.host}})
 	h := &elementalv1.ElementalHost{ObjectMeta: l.meta(l.host)}
 	patience.Await(l.t, "the host has bootstrap data", func() bool { return l.get(h) && h.Spec.BootstrapSecret != nil }, h)
-	if err := agent.Run(l.t.Context(), l.agent()); err != nil { // until the reboot
+	if err := elemental.Run(l.t.Context(), l.agent()); err != nil { // until the reboot
 		l.t.Fatal(err)
 	}
-	l.system.files[agent.SentinelFile] = []byte("success\n")
+	l.system.files[elemental.SentinelFile] = []byte("success\n")
 	l.runUntil("the machine is ready", func() bool {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: l.host}}
 		return l.get(infra) && infra.Status.Ready && l.get(n) && n.Spec.ProviderID != ""
@@ -151,7 +151,7 @@ func (l *elementalLife) runUntil(what string, ok func() bool) {
 	l.t.Helper()
 	ctx, stop := context.WithCancel(l.t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- agent.Run(ctx, l.agent()) }()
+	go func() { ended <- elemental.Run(ctx, l.agent()) }()
 	patience.Await(l.t, what, ok)
 	stop()
 	if err := <-ended; err != nil && ctx.Err() == nil {
@@ -169,15 +169,15 @@ func (l *elementalLife) reset() {
 	patience.Await(l.t, "the machine is gone", func() bool {
 		return apierrors.IsNotFound(l.admin.Get(l.t.Context(), client.ObjectKeyFromObject(infra), infra))
 	}, infra)
-	if err := agent.Run(l.t.Context(), l.agent()); err != nil {
+	if err := elemental.Run(l.t.Context(), l.agent()); err != nil {
 		l.t.Fatal(err)
 	}
-	needsReset := agent.DefaultWorkDir + "/" + agent.NeedsResetFile
+	needsReset := elemental.DefaultWorkDir + "/" + elemental.NeedsResetFile
 	if _, ok := l.system.files[needsReset]; !ok {
 		l.t.Fatal("the agent has not written needs.reset")
 	}
 	delete(l.system.files, needsReset)
-	if err := agent.Reset(l.t.Context(), l.agent()); err != nil {
+	if err := elemental.Reset(l.t.Context(), l.agent()); err != nil {
 		l.t.Fatal(err)
 	}
 	h := &elementalv1.ElementalHost{ObjectMeta: l.meta(l.host)}

@@ -23,7 +23,7 @@ import (
 	capi "sigs.k8s.io/cluster-api/api/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	agent "github.com/metalab-dev/metalab/agent/elemental"
+	"github.com/metalab-dev/metalab/agent/elemental"
 	"github.com/metalab-dev/metalab/agent/sys"
 	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/config"
@@ -157,9 +157,9 @@ func registerAll(b *testing.B, of elementalv1.Registration, hosts int) time.Time
 	var last time.Time
 	g, ctx := errgroup.WithContext(b.Context())
 	for i := range hosts {
-		f := agent.File{
-			Registration: agent.Registration{URI: of.URI, CACert: of.CACert, Token: of.Token},
-			Agent:        agent.Options{OSPlugin: agent.DummyPlugin, WorkDir: agent.DefaultWorkDir, Hostname: agent.Hostname{Prefix: fmt.Sprintf("h%d-", i)}, Reconciliation: agent.Duration(10 * time.Second)},
+		f := elemental.File{
+			Registration: elemental.Registration{URI: of.URI, CACert: of.CACert, Token: of.Token},
+			Agent:        elemental.Options{OSPlugin: elemental.DummyPlugin, WorkDir: elemental.DefaultWorkDir, Hostname: elemental.Hostname{Prefix: fmt.Sprintf("h%d-", i)}, Reconciliation: elemental.Duration(10 * time.Second)},
 		}
 		text, err := f.Marshal()
 		if err != nil {
@@ -168,9 +168,9 @@ func registerAll(b *testing.B, of elementalv1.Registration, hosts int) time.Time
 		g.Go(func() error {
 			transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
 			defer transport.CloseIdleConnections()
-			system := &memorySystem{files: map[string][]byte{agent.DefaultConfigFile: text}}
-			return agent.Register(ctx, agent.Config{
-				System: system, Plugins: agent.Makers{agent.DummyPlugin: func(s agent.System) agent.Plugin { return &agent.Dummy{System: s} }, agent.SimPlugin: func(s agent.System) agent.Plugin { return &agent.Dummy{System: s} }},
+			system := &memorySystem{files: map[string][]byte{elemental.DefaultConfigFile: text}}
+			return elemental.Register(ctx, elemental.Config{
+				System: system, Plugins: elemental.Makers{elemental.DummyPlugin: func(s elemental.System) elemental.Plugin { return &elemental.Dummy{System: s} }, elemental.SimPlugin: func(s elemental.System) elemental.Plugin { return &elemental.Dummy{System: s} }},
 				Log: slog.New(slog.DiscardHandler),
 				API: doer(func(r *http.Request) (*http.Response, error) {
 					answer, err := transport.RoundTrip(r)

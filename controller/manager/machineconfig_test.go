@@ -9,10 +9,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	drains "github.com/metalab-dev/metalab/controller/drain"
+	"github.com/metalab-dev/metalab/controller/drain"
 	"github.com/metalab-dev/metalab/controller/machineconfig/build"
 	"github.com/metalab-dev/metalab/controller/machineconfig/builder"
-	"github.com/metalab-dev/metalab/controller/machineconfig/drain"
+	nodedrain "github.com/metalab-dev/metalab/controller/machineconfig/drain"
 	"github.com/metalab-dev/metalab/controller/machineconfig/node"
 	"github.com/metalab-dev/metalab/controller/machineconfig/render"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
@@ -38,7 +38,7 @@ func TestReconcilersOfMachineConfigurationNameTheFieldThatIsMissing(t *testing.T
 	w := queue.Work{Clock: clocktesting.NewFakeClock(time.Unix(0, 0))}
 	requires(t, render.Config{Client: c, Work: w}, render.New, "Client", "Clock")
 	requires(t, node.Config{Client: c, Reader: c, Work: w}, node.New, "Client", "Reader", "Clock")
-	requires(t, drain.Config{Client: c, Drains: drains.New(c, w.Clock, w.Clock), Work: w}, drain.New, "Client", "Drains", "Clock")
+	requires(t, nodedrain.Config{Client: c, Drains: drain.New(c, w.Clock, w.Clock), Work: w}, nodedrain.New, "Client", "Drains", "Clock")
 	requires(t, build.Config{Client: c, Reader: c, Work: w}, build.New, "Client", "Reader", "Clock")
 	requires(t, builder.Config{Client: c, Reader: c, Work: w}, builder.New, "Client", "Reader", "Clock")
 }

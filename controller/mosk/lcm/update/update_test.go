@@ -23,7 +23,7 @@ import (
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
-	ofLCM "github.com/metalab-dev/metalab/controller/mosk/lcm"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/maintenance"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
@@ -35,7 +35,7 @@ type lab struct {
 	*testing.T
 	client.Client
 	updates  *Clusters
-	items    *ofLCM.Machines
+	items    *lcm.Machines
 	blocked  map[string]bool // machines whose drain waits
 	failing  map[string]bool // machines whose items fail
 	reboots  map[string]bool // machines whose update asks for a reboot
@@ -97,7 +97,7 @@ func start(t *testing.T, limit int, objects ...client.Object) *lab {
 	})
 	l.updates, err = New(Config{Client: late, Maintenance: l, Work: queue.Work{Clock: clock.RealClock{}}})
 	l.must(err)
-	l.items, err = ofLCM.NewMachines(ofLCM.Config{Client: l.Client, Work: queue.Work{Clock: clock.RealClock{}}})
+	l.items, err = lcm.NewMachines(lcm.Config{Client: l.Client, Work: queue.Work{Clock: clock.RealClock{}}})
 	l.must(err)
 	return l
 }

@@ -22,7 +22,7 @@ import (
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
-	lcmcontroller "github.com/metalab-dev/metalab/controller/mosk/lcm"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
@@ -79,7 +79,7 @@ func (l *lab) settle() map[string]int {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	items, err := lcmcontroller.NewMachines(lcmcontroller.Config{Client: l, Work: queue.Work{Clock: clock.RealClock{}}})
+	items, err := lcm.NewMachines(lcm.Config{Client: l, Work: queue.Work{Clock: clock.RealClock{}}})
 	if err != nil {
 		l.t.Fatal(err)
 	}

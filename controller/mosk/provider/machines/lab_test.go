@@ -30,7 +30,7 @@ import (
 	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
-	lcmcontroller "github.com/metalab-dev/metalab/controller/mosk/lcm"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
@@ -203,7 +203,7 @@ func (l *lab) hosts() (changed bool) {
 // changed.
 func (l *lab) agents() (changed bool) {
 	l.t.Helper()
-	controller, err := lcmcontroller.NewMachines(lcmcontroller.Config{Client: l, Work: queue.Work{Clock: clock.RealClock{}}})
+	controller, err := lcm.NewMachines(lcm.Config{Client: l, Work: queue.Work{Clock: clock.RealClock{}}})
 	l.must(err)
 	for _, m := range l.machines() {
 		var x lcmv1.LCMMachine
