@@ -26,8 +26,8 @@ func TestLogRecordsHaveLabTime(t *testing.T) {
 		if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 			t.Fatalf("%s: %v: %s", name, err, out.Bytes())
 		}
-		real, err := time.Parse(time.RFC3339, got[slog.TimeKey].(string))
-		if err != nil || time.Since(real) > time.Minute || got[labTimeKey] != c.Now().Format(time.RFC3339Nano) {
+		now, err := time.Parse(time.RFC3339, got[slog.TimeKey].(string))
+		if err != nil || time.Since(now) > time.Minute || got[labTimeKey] != c.Now().Format(time.RFC3339Nano) {
 			t.Errorf("%s: %s; want %s %s and the real time", name, out.Bytes(), labTimeKey, c.Now())
 		}
 	}

@@ -29,9 +29,10 @@ const (
 	registryDir = "registry"
 	// baseRepository is the repository of the base image.
 	baseRepository = "lab/os"
-	// PushSecret and PullSecret are the Secrets of the lab's registry, in the namespace of
-	// builds.
-	PushSecret, PullSecret = "lab-registry-push", "lab-registry-pull"
+	// PushSecret is the Secret of the lab's registry that pushes, in the namespace of builds.
+	PushSecret = "lab-registry-push"
+	// PullSecret is the one that pulls.
+	PullSecret = "lab-registry-pull"
 )
 
 // servesMachineConfig reports whether the lab has a registry, a base image and a builder of its

@@ -406,7 +406,7 @@ func (r *started) kill() error {
 }
 
 // ended returns the result of a command that has ended; ok is false while it runs.
-func (r *started) ended() (err error, ok bool) { //nolint:staticcheck,revive // the error is the result
+func (r *started) ended() (err error, ok bool) { //nolint:revive // the error is the result
 	synctest.Wait()
 	select {
 	case err := <-r.done:

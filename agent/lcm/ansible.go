@@ -124,7 +124,7 @@ func (a *agent) values(ctx context.Context, dir string, p map[string]string) (va
 		return nil, nil, err
 	}
 	if older(s.Metadata.ResourceVersion, p[item.ParamSecretVersion]) {
-		return nil, nil, fmt.Errorf("Secret %s has resourceVersion %s, and the item needs %s: the API server is behind", ref, s.Metadata.ResourceVersion, p[item.ParamSecretVersion]) //nolint:staticcheck // the name of a kind
+		return nil, nil, fmt.Errorf("Secret %s has resourceVersion %s, and the item needs %s: the API server is behind", ref, s.Metadata.ResourceVersion, p[item.ParamSecretVersion])
 	}
 	schema, err := a.schema(dir)
 	if err != nil {

@@ -73,7 +73,7 @@ func (c *client) secret(ctx context.Context, namespace, name string) (*secret, e
 	s := &secret{}
 	at := fmt.Sprintf("/api/v1/namespaces/%s/secrets/%s", url.PathEscape(namespace), url.PathEscape(name))
 	if err := c.Call(ctx, http.MethodGet, at, "", nil, s); err != nil {
-		return nil, fmt.Errorf("Secret %s/%s: %w", namespace, name, err) //nolint:staticcheck // the name of a kind
+		return nil, fmt.Errorf("Secret %s/%s: %w", namespace, name, err)
 	}
 	return s, nil
 }

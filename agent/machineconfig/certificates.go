@@ -78,7 +78,7 @@ func (d *daemon) syncCertificates(ctx context.Context, c *mcv1.ControllerConfig)
 	add(userCAFile, 0o644, c.Spec.AdditionalTrustBundle)
 	for _, b := range slices.Concat(c.Spec.ImageRegistryBundleUserData, c.Spec.ImageRegistryBundleData) {
 		if strings.ContainsAny(b.File, "/\x00") || b.File == "" || strings.HasPrefix(b.File, ".") {
-			return nil, fmt.Errorf("ControllerConfig: file %q of an image registry bundle: give the host of a registry, with .. for :", b.File)
+			return nil, fmt.Errorf("ControllerConfig: file %q of an image registry bundle: give the host of a registry, with .. for each colon", b.File)
 		}
 		add(registry.CertificateFile(b.File), 0o644, b.Data)
 	}

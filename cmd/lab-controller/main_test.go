@@ -159,7 +159,7 @@ func TestInvalidFlagsNameTheFix(t *testing.T) {
 		{"--provisioning-address=192.0.2.5 --machine-api-url=192.0.2.9:6443", "use https://HOST[:PORT][/PATH]"},
 		{"--provisioning-address=192.0.2.5 --machine-api-url=https://[::]:6443", "machines cannot reach that: name an address of the API"},
 		{"--provisioning-address=192.0.2.5 host", `lab-controller takes no argument "host"`},
-		{"--provisioning-addres=192.0.2.5", "unknown flag: --provisioning-addres"},
+		{"--provisioning-addr=192.0.2.5", "unknown flag: --provisioning-addr"},
 	} {
 		if _, err := parse(t, strings.Fields(tt.args)...); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("lab-controller %s: %v, want %q in it", tt.args, err, tt.want)

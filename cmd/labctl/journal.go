@@ -79,18 +79,18 @@ func printEntry(w io.Writer, f format, e journal.Entry) error {
 
 func journalRow(e journal.Entry) []string {
 	const layout = "2006-01-02T15:04:05.000Z07:00"
-	at, real := e.At.Format(layout), ""
+	at, realTime := e.At.Format(layout), ""
 	if !e.Real.IsZero() {
-		real = e.Real.Format(layout)
+		realTime = e.Real.Format(layout)
 	}
 	if e.Kind != journal.Request {
-		return []string{at, real, e.Host, strings.TrimSpace(e.What + "  " + e.Text), "", "", "", strings.Join(e.Faults, " ")}
+		return []string{at, realTime, e.Host, strings.TrimSpace(e.What + "  " + e.Text), "", "", "", strings.Join(e.Faults, " ")}
 	}
 	status := strconv.Itoa(e.Status)
 	if e.Status == 0 {
 		status = "none"
 	}
-	return []string{at, real, e.Host, e.Method + " " + e.Path, status, e.User, e.Took.String(), strings.Join(e.Faults, " ")}
+	return []string{at, realTime, e.Host, e.Method + " " + e.Path, status, e.User, e.Took.String(), strings.Join(e.Faults, " ")}
 }
 
 func newMetrics(o *options) *cobra.Command {

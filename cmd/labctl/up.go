@@ -172,7 +172,7 @@ func (f *upFlags) isUp(c *cobra.Command, o *options, st control.Status) error {
 			return fmt.Errorf("the lab in %s is up already, in process %d, and --%s counts when it starts: stop it first, with labctl down", o.state, st.PID, name)
 		}
 	}
-	if speed := string(f.settings.Speed); c.Flags().Changed("speed") && speed != st.Speed {
+	if speed := f.settings.Speed; c.Flags().Changed("speed") && speed != st.Speed {
 		return fmt.Errorf("the lab in %s is up already, in process %d, at speed %s: stop it first, with labctl down", o.state, st.PID, st.Speed)
 	}
 	if scaled, err := f.scale(c, o, st); scaled || err != nil {

@@ -14,8 +14,6 @@ import (
 
 // Errors of a host with incomplete BMC details. The texts are Metal3's word for
 // word (B-112), because people and scripts search for them.
-//
-//nolint:staticcheck // capitals are part of the text
 var (
 	ErrNoAddress     = errors.New("Empty BMC address Missing BMC connection detail 'Address'")
 	ErrNoCredentials = errors.New("No BMC CredentialsName defined The BMC secret reference is empty")

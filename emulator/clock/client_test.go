@@ -52,7 +52,7 @@ func TestClientTimeIsTheSlowerOfLabAndRealTime(t *testing.T) {
 					}
 				}
 				check("at first", 0, 0)
-				time.Sleep(pause)
+				time.Sleep(pause) //nolint:forbidigo // the time of the bubble
 				lab, client := share(pause, tt.lab), share(pause, tt.client)
 				check("after a pause", lab, client)
 				c.Advance(step)
@@ -119,7 +119,7 @@ func TestClientFuncWaitsForClientTime(t *testing.T) {
 				began, called := c.ClientNow(), make(chan time.Time, 1)
 				c.ClientFunc(wait, func() { called <- c.ClientNow() })
 				if tt.client > 0 {
-					time.Sleep(share(wait, 1/tt.client))
+					time.Sleep(share(wait, 1/tt.client)) //nolint:forbidigo // the time of the bubble
 				} else {
 					c.Advance(wait)
 				}
@@ -154,7 +154,7 @@ func TestClientFuncMakesNoJump(t *testing.T) {
 		c := NewJumping(origin)
 		run(t, c)
 		c.ClientFunc(time.Hour, func() {})
-		time.Sleep(10 * time.Second)
+		time.Sleep(10 * time.Second) //nolint:forbidigo // the time of the bubble
 		if got := c.Since(origin); got != 10*time.Second {
 			t.Errorf("in 10s lab time has moved by %v", got)
 		}

@@ -16,11 +16,11 @@ func TestJumpingTakesNoStarvationForSilence(t *testing.T) {
 		if got := c.round(); got != Quiet {
 			t.Fatalf("round() after activity = %v, want %v", got, Quiet)
 		}
-		time.Sleep(Quiet + late)
+		time.Sleep(Quiet + late) //nolint:forbidigo // the time of the bubble
 		if got := c.round(); got != late || c.Since(origin) >= time.Minute {
 			t.Errorf("round() that is %v late = %v at %v of lab time, want %v and no jump", late, got, c.Since(origin), late)
 		}
-		time.Sleep(late)
+		time.Sleep(late) //nolint:forbidigo // the time of the bubble
 		if c.round(); c.Since(origin) < time.Minute {
 			t.Errorf("the clock has not jumped after a silence of %v", late)
 		}
@@ -32,7 +32,7 @@ func TestJumpingWatchesFromItsFirstLook(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := NewJumping(origin)
 		c.NewTimer(time.Minute)
-		time.Sleep(time.Second) // the goroutine of Run is starved
+		time.Sleep(time.Second) //nolint:forbidigo // the time of the bubble: the goroutine of Run is starved
 		if got := c.round(); got != Quiet {
 			t.Errorf("round() a second after activity = %v, want %v", got, Quiet)
 		}
@@ -44,11 +44,11 @@ func TestJumpingHearsWhoWasStarvedWithIt(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := NewJumping(origin)
 		deadline := c.NewTimer(time.Minute)
-		time.Sleep(c.round() + 20*time.Millisecond)
+		time.Sleep(c.round() + 20*time.Millisecond) //nolint:forbidigo // the time of the bubble
 		c.round()
-		time.Sleep(15 * time.Millisecond)
-		leave := c.Enter() // the message is received
-		time.Sleep(time.Second)
+		time.Sleep(15 * time.Millisecond) //nolint:forbidigo // the time of the bubble
+		leave := c.Enter()                // the message is received
+		time.Sleep(time.Second)           //nolint:forbidigo // the time of the bubble
 		c.round()
 		if got := c.Since(origin); fired(deadline) || got >= time.Minute {
 			t.Errorf("at %v of lab time the deadline has passed before the message was answered", got)

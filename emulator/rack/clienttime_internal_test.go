@@ -18,9 +18,9 @@ var fastClocks = []struct {
 	new   func(origin time.Time) *clock.Clock
 	pause func(t *testing.T, c *clock.Clock, d time.Duration)
 }{
-	{"60x", func(at time.Time) *clock.Clock { return clock.NewScaled(at, 60) }, func(_ *testing.T, _ *clock.Clock, d time.Duration) { time.Sleep(d) }},
+	{"60x", func(at time.Time) *clock.Clock { return clock.NewScaled(at, 60) }, func(_ *testing.T, _ *clock.Clock, d time.Duration) { time.Sleep(d) }}, //nolint:forbidigo // the time of the bubble
 	{"max", clock.NewJumping, func(t *testing.T, c *clock.Clock, d time.Duration) {
-		time.Sleep(d)
+		time.Sleep(d)                                              //nolint:forbidigo // the time of the bubble
 		if err := c.Sleep(t.Context(), 24*time.Hour); err != nil { // the clock jumps, as it does for other hosts
 			t.Error(err)
 		}

@@ -66,7 +66,7 @@ func (s *scenario) endRecording(well bool) error {
 	err := <-r.ended
 	defer func() {
 		r.file.Close()
-		os.RemoveAll(r.dir) // nothing can be done about a file that stays
+		_ = os.RemoveAll(r.dir) // nothing can be done about a file that stays
 	}()
 	if err = errors.Join(err, saved); err != nil || well {
 		return err

@@ -280,7 +280,7 @@ func removeGroups(groups []group) error {
 		dir := g.dir
 		err := os.Remove(dir)
 		for errors.Is(err, syscall.EBUSY) && time.Now().Before(deadline) {
-			time.Sleep(removeEvery)
+			time.Sleep(removeEvery) //nolint:forbidigo // the kernel tells nobody that a group is empty of processes that end
 			err = os.Remove(dir)
 		}
 		switch {

@@ -134,7 +134,7 @@ func TestGroupsOfAKilledProcessAreRemoved(t *testing.T) {
 		_, _ = io.ReadAll(os.Stdin) // until it is killed
 		t.Fatal("the process was not killed")
 	}
-	defer removeGroups(made)
+	defer func() { _ = removeGroups(made) }()
 	c := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
 	c.Env = append(os.Environ(), killedEnv+"=1")
 	in, err := c.StdinPipe()

@@ -95,7 +95,7 @@ func (s *System) readUnit(name string) (unit, error) {
 			return unit{}, err
 		}
 	}
-	return unit{}, fmt.Errorf("Unit %s not found.", name) //nolint:staticcheck,revive // systemctl's words
+	return unit{}, fmt.Errorf("Unit %s not found.", name) //nolint:revive // systemctl's words
 }
 
 // installs returns the links that enable a unit (systemd.unit(5), "[Install] Section

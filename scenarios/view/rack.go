@@ -138,7 +138,7 @@ func (s *rackState) refresh() {
 	rules := s.lab.Faults()
 	sum := fnv.New64a()
 	for _, r := range rules {
-		fmt.Fprintln(sum, r.ID, r.BMC, r.Phase)
+		_, _ = fmt.Fprintln(sum, r.ID, r.BMC, r.Phase)
 	}
 	all := s.rules != sum.Sum64()
 	s.rules = sum.Sum64()

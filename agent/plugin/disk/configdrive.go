@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -159,6 +158,3 @@ func (t *target) unverify(off, n int64) error {
 	t.zeroed, t.data = zeroed, data
 	return nil
 }
-
-// isZero reports whether p is all zeros.
-func isZero(p []byte) bool { return len(bytes.Trim(p, "\x00")) == 0 }

@@ -89,9 +89,9 @@ func conditionsOf(p *mcv1.MachineConfigPool, r rollout, updated bool, degraded [
 		nodeDegraded.is, nodeDegraded.reason = true, fmt.Sprintf("%d nodes are reporting degraded status on sync", n)
 		nodeDegraded.message = strings.Join(degraded, ", ")
 	}
-	any := nodeDegraded.is
+	isDegraded := nodeDegraded.is
 	for _, of := range []mcv1.MachineConfigPoolConditionType{mcv1.MachineConfigPoolRenderDegraded, mcv1.MachineConfigPoolImageBuildDegraded} {
-		any = any || machineconfig.ConditionIsTrue(p, of)
+		isDegraded = isDegraded || machineconfig.ConditionIsTrue(p, of)
 	}
-	return []condition{done, doing, nodeDegraded, {of: mcv1.MachineConfigPoolDegraded, is: any}}
+	return []condition{done, doing, nodeDegraded, {of: mcv1.MachineConfigPoolDegraded, is: isDegraded}}
 }

@@ -70,7 +70,7 @@ func validate(want metal3.DesiredSettingsMap, shown metal3.SettingsMap, s *schem
 		case err != nil:
 			errs = append(errs, err)
 		case one.Unique != nil && *one.Unique:
-			errs = append(errs, fmt.Errorf("Setting %s is invalid, it is Unique", name)) //nolint:staticcheck // as upstream words the others
+			errs = append(errs, fmt.Errorf("Setting %s is invalid, it is Unique", name)) // as upstream words the others
 		}
 	}
 	return errs

@@ -101,7 +101,7 @@ func (r *Reconciler) configData(ctx context.Context, h *metal3.BareMetalHost, re
 	}
 	r.metrics.configData.WithLabelValues(key).Inc()
 	if must {
-		return nil, fmt.Errorf("Secret %s does not contain key %s", ref.Name, key) //nolint:staticcheck // upstream's text (B-115)
+		return nil, fmt.Errorf("Secret %s does not contain key %s", ref.Name, key) // upstream's text (B-115)
 	}
 	return nil, nil
 }

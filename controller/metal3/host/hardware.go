@@ -92,12 +92,12 @@ func recordForeignArrays(h *metal3.BareMetalHost, found *job.Hardware) {
 	if some, _ := softRAID(h); some {
 		return
 	}
-	any := slices.ContainsFunc(found.Disks, func(d job.Disk) bool { return d.Array != "" || d.Member })
+	foreign := slices.ContainsFunc(found.Disks, func(d job.Disk) bool { return d.Array != "" || d.Member })
 	raid := &h.Status.Provisioning.RAID
 	switch {
-	case any && *raid == nil:
+	case foreign && *raid == nil:
 		*raid = &metal3.RAIDConfig{SoftwareRAIDVolumes: []metal3.SoftwareRAIDVolume{}}
-	case any:
+	case foreign:
 		(*raid).SoftwareRAIDVolumes = []metal3.SoftwareRAIDVolume{}
 	case *raid != nil:
 		(*raid).SoftwareRAIDVolumes = nil // they have gone

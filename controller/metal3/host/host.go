@@ -182,7 +182,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		d = phase.Decide(o.facts)
 	}
 	ctrl.LoggerFrom(ctx).V(1).Info("decided", "state", h.Status.Provisioning.State, "rule", d.Rule, "do", d.Do, "to", d.To)
-	span.SetAttributes(attribute.String("decision.rule", string(d.Rule)), attribute.String("decision.do", string(d.Do)), attribute.String("decision.to", string(d.To)))
+	span.SetAttributes(attribute.String("decision.rule", d.Rule), attribute.String("decision.do", string(d.Do)), attribute.String("decision.to", string(d.To)))
 	from := h.Status.Provisioning.State
 	after, err := r.record(ctx, &h, o, d)
 	if err != nil {

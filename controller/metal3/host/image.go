@@ -27,7 +27,7 @@ func writeSpec(h *metal3.BareMetalHost) (job.WriteSpec, error) {
 		return job.WriteSpec{Root: root}, nil
 	}
 	invalid := func(err error) (job.WriteSpec, error) {
-		return job.WriteSpec{}, fmt.Errorf("Validation failed: %w", err) //nolint:staticcheck // upstream's text (B-60)
+		return job.WriteSpec{}, fmt.Errorf("Validation failed: %w", err) // upstream's text (B-60)
 	}
 	undeployable := func(err error) (job.WriteSpec, error) {
 		return job.WriteSpec{}, fmt.Errorf("host validation error: %w", err) // upstream's text, too

@@ -49,7 +49,7 @@ var performers = map[phase.Action]func(*Reconciler, context.Context, *metal3.Bar
 	phase.BeginAgain: (*Reconciler).endReboot,
 	phase.Restart: func(r *Reconciler, ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 		if err := o.client.SetPower(ctx, bmc.PowerReset); err != nil {
-			return fmt.Errorf("Reboot operation failed: %w", err) //nolint:staticcheck // as the other power operations (B-124)
+			return fmt.Errorf("Reboot operation failed: %w", err) // as the other power operations (B-124)
 		}
 		return r.endReboot(ctx, h, o)
 	},
@@ -131,7 +131,7 @@ func (r *Reconciler) powerOn(ctx context.Context, h *metal3.BareMetalHost, o *ob
 func (r *Reconciler) powerOff(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 	if err := o.client.SetPower(ctx, bmc.PowerOff); err != nil {
 		if _, asked := r.askedOff(h.UID); asked { // B-123
-			err = fmt.Errorf("Continuing with hard poweroff after soft poweroff fails. More details: %w", err) //nolint:staticcheck // upstream's text
+			err = fmt.Errorf("Continuing with hard poweroff after soft poweroff fails. More details: %w", err) // upstream's text
 		}
 		return fmt.Errorf("PowerOff operation failed: %w", err)
 	}

@@ -90,7 +90,7 @@ func (r *Reconciler) observeRestart(uid types.UID, o *observation) {
 // operation (B-125).
 func (r *Reconciler) restartBoot(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 	if err := o.client.SetPower(ctx, bmc.PowerReset); err != nil {
-		return fmt.Errorf("Reboot operation failed: %w", err) //nolint:staticcheck // as the other power operations (B-124)
+		return fmt.Errorf("Reboot operation failed: %w", err) // as the other power operations (B-124)
 	}
 	r.memory.update(h.UID, func(m *hostMemory) { m.restartedFor = restartReason(o) })
 	return nil

@@ -41,11 +41,11 @@ func Check(spec *metal3.BareMetalHostSpec, t bmc.Traits) error {
 		case len(hard) > 0 && len(soft) > 0:
 			return errors.New("hardwareRAIDVolumes and softwareRAIDVolumes can not be set at the same time")
 		case t.RAID == noRAID || t.RAID == "":
-			return fmt.Errorf(noneSupported, t.Hardware) //nolint:staticcheck // the specification's text
+			return fmt.Errorf(noneSupported, t.Hardware) // the specification's text
 		case len(hard) > 0 && slices.Contains(softwareAlone, t.RAID):
-			return fmt.Errorf(hardwareMissing, t.Hardware) //nolint:staticcheck // the specification's text
+			return fmt.Errorf(hardwareMissing, t.Hardware) // the specification's text
 		case len(soft) > 0 && slices.Contains(hardwareAlone, t.RAID):
-			return fmt.Errorf(softwareMissing, t.Hardware) //nolint:staticcheck // the specification's text
+			return fmt.Errorf(softwareMissing, t.Hardware) // the specification's text
 		}
 	}
 	if err := checkHardware(hard); err != nil {

@@ -55,7 +55,7 @@ func passes(q workqueue.TypedRateLimitingInterface[reconcile.Request], during ti
 		})
 	}()
 	q.Add(request("a"))
-	time.Sleep(during)
+	time.Sleep(during) //nolint:forbidigo // the time of the bubble
 	q.ShutDown()
 	<-ended
 	return at
@@ -123,7 +123,7 @@ func TestChangeEndsTheHold(t *testing.T) {
 		r, began := request("a"), time.Now()
 		s.Failed(r, 20)
 		q.AddAfter(r, time.Hour)
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) //nolint:forbidigo // the time of the bubble
 		if n := q.Len(); n != 0 {
 			t.Fatalf("%d requests are due while the retry is held", n)
 		}
@@ -140,7 +140,7 @@ func TestChangeEndsTheHold(t *testing.T) {
 		s.Succeeded(r)
 		q.Forget(r)
 		q.Done(r)
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) //nolint:forbidigo // the time of the bubble
 		if n := q.Len(); n != 0 {
 			t.Errorf("%d requests are due after success", n)
 		}

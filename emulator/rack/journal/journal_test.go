@@ -221,11 +221,11 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// On a clock with real time, each entry has it beside the lab's time.
+// On a clock with now time, each entry has it beside the lab's time.
 func TestEntriesHaveRealTime(t *testing.T) {
-	real := time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
+	now := time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
 	for _, has := range []bool{true, false} {
-		j := New(Config{Real: func() (time.Time, bool) { return real.Local(), has }})
+		j := New(Config{Real: func() (time.Time, bool) { return now.Local(), has }})
 		j.Add(get(1, "a", "/x", 200))
 		got, _, err := j.Select(Query{})
 		if err != nil {
@@ -234,14 +234,14 @@ func TestEntriesHaveRealTime(t *testing.T) {
 		want := get(1, "a", "/x", 200)
 		text := `{"time":"2031-01-02T03:04:06Z",`
 		if has {
-			want.Real = real
+			want.Real = now
 			text += `"realTime":"2024-05-06T07:08:09Z",`
 		}
 		if d := cmp.Diff([]Entry{want}, got); d != "" {
-			t.Errorf("real time %t: Select() (-want +got):\n%s", has, d)
+			t.Errorf("now time %t: Select() (-want +got):\n%s", has, d)
 		}
 		if lines, err := Lines(got); err != nil || !strings.HasPrefix(string(lines), text+`"host":"a"`) {
-			t.Errorf("real time %t: Lines() = %s, %v, want %s…", has, lines, err, text)
+			t.Errorf("now time %t: Lines() = %s, %v, want %s…", has, lines, err, text)
 		}
 	}
 }

@@ -91,8 +91,8 @@ func (r *row) unpack(p packed) Entry {
 		return s
 	}
 	e := Entry{At: time.Unix(0, p.at).UTC(), Host: text(uint64(p.host))}
-	if real := i(); real != 0 {
-		e.Real = time.Unix(0, real).UTC()
+	if nanos := i(); nanos != 0 {
+		e.Real = time.Unix(0, nanos).UTC()
 	}
 	e.Status, e.Took = int(i()), fault.Duration{Duration: time.Duration(i())}
 	e.In, e.Out = i(), i()

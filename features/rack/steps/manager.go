@@ -55,7 +55,7 @@ func (s *scenario) registerManager(sc *stepRegistry) {
 		}
 		for _, o := range all {
 			if v, ok := o["Reading"]; !ok || v != nil {
-				return fmt.Errorf("Reading of %v is %v, want null", o["Id"], v) //nolint:staticcheck // the name of a property
+				return fmt.Errorf("Reading of %v is %v, want null", o["Id"], v)
 			}
 		}
 		return nil

@@ -258,7 +258,7 @@ func walksAllStages(p plant) {
 
 	// A cache that is late has the machine as it was.
 	m := new(lcmv1.LCMMachine)
-	if err := p.Client.Get(p.Context(), client.ObjectKey{Namespace: "all-stages", Name: "w-0"}, m); err != nil {
+	if err := p.Get(p.Context(), client.ObjectKey{Namespace: "all-stages", Name: "w-0"}, m); err != nil {
 		p.Fatal(err)
 	}
 	m.Status.KubernetesCordonDrain = lcmv1.Uncordoning
