@@ -542,7 +542,7 @@ var Table = []Row{
 	{Package: "scenarios/leak"},      // it counts, and knows no lab
 	{Package: "scenarios/sample"},    // it chooses among names, and knows no kind of name
 	// It runs the go command, and knows packages by their names.
-	{Package: "scenarios/suite", May: []string{"scenarios/prerequisites", "scenarios/sample"}},
+	{Package: "scenarios/suite", May: []string{"scenarios/leak", "scenarios/prerequisites", "scenarios/sample"}},
 	{Package: "scenarios/mutants"}, // it reads sources and runs the go command
 	{Package: "scenarios/layering"},
 	{Package: "fixtures"},

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/pprof"
+	"strings"
 	"testing"
 	"time"
 )
@@ -24,12 +25,20 @@ const (
 // settleTime is how long the last goroutines may take to end.
 const settleTime = 20 * time.Second
 
+// PeakLine begins the line of Main's output that has the most resident memory that the tests had,
+// in MiB.
+const PeakLine = "peak memory in MiB: "
+
 // Main runs the tests of a package that starts labs, and returns the exit code, as m.Run does.
 // The tests fail when they leave goroutines or descriptors behind: labs that did not end, whose
 // work slows down the tests that follow.
 func Main(m *testing.M) int {
 	goroutines, descriptors := runtime.NumGoroutine(), openDescriptors()
-	if code := m.Run(); code != 0 {
+	code := m.Run()
+	if peak := peakMemory(); peak > 0 {
+		fmt.Printf("%s%d\n", PeakLine, peak>>20)
+	}
+	if code != 0 {
 		return code
 	}
 	if err := settle(goroutines+spareGoroutines, descriptors+spareDescriptors, settleTime); err != nil {
@@ -62,6 +71,21 @@ func openDescriptors() int {
 		return 0
 	}
 	return len(all)
+}
+
+// peakMemory returns the most resident memory that this process has had, in bytes: 0 where that
+// cannot be told.
+func peakMemory() (bytes int64) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		if text, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			_, _ = fmt.Sscan(text, &bytes) // in kB, always
+		}
+	}
+	return bytes << 10
 }
 
 // leaking writes the most frequent stacks.

@@ -46,3 +46,21 @@ func TestSettleSeesGoroutinesAndFilesThatStay(t *testing.T) {
 		}
 	}
 }
+
+func TestPeakMemoryCountsWhatWasFreed(t *testing.T) {
+	before := peakMemory()
+	if before == 0 {
+		t.Skip("this system does not tell")
+	}
+	const size = 256 << 20
+	touched := make([]byte, size)
+	for i := 0; i < size; i += os.Getpagesize() {
+		touched[i] = 1
+	}
+	runtime.KeepAlive(touched)
+	touched = nil
+	runtime.GC()
+	if after := peakMemory(); after < size || after < before {
+		t.Errorf("peak = %d bytes, want %d at least", after, size)
+	}
+}

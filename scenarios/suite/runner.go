@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"gotest.tools/gotestsum/testjson"
+
+	"github.com/metalab-dev/metalab/scenarios/leak"
 )
 
 // mostReruns is how many failed tests run once more: more of them have one cause, which is
@@ -55,6 +57,11 @@ func (r *runner) group(ctx context.Context, g group) error {
 	}
 	took := time.Since(began)
 	_, _ = fmt.Fprintf(r.out, "-- %s in %s, on %.1f processors\n", named(g.packages), seconds(took), busy.Seconds()/took.Seconds())
+	for _, p := range g.packages {
+		if peak := peakOf(r.exec.Package(module + "/" + p.path)); peak != "" {
+			_, _ = fmt.Fprintf(r.out, "   %s had at most %s MiB of memory\n", p.path, peak)
+		}
+	}
 	failed := testjson.FilterFailedUnique(r.failed(g.packages))
 	if len(r.again)+len(failed) > mostReruns {
 		r.tooFew = r.tooFew || len(failed) > 0
@@ -70,6 +77,16 @@ func (r *runner) group(ctx context.Context, g group) error {
 		}
 	}
 	return nil
+}
+
+// peakOf returns the most memory that the tests of a package had, in MiB; "" if they do not say.
+func peakOf(p *testjson.Package) string {
+	if p == nil { // it was not built
+		return ""
+	}
+	_, text, _ := strings.Cut("\n"+output(p, 0), "\n"+leak.PeakLine)
+	peak, _, _ := strings.Cut(text, "\n")
+	return peak
 }
 
 // named names a group: by its packages, or by their number.

@@ -230,6 +230,26 @@ func TestPackagesAreGrouped(t *testing.T) {
 	}
 }
 
+func TestGroupShowsThePeakOfMemory(t *testing.T) {
+	plant(t, map[string]string{"go.mod": planted["go.mod"], "again.go": planted["again.go"], "big/a_test.go": testFile(`func TestMain(m *testing.M) {
+	code := m.Run()
+	println("noise")
+	_, _ = os.Stdout.WriteString("peak memory in MiB: 1234\n")
+	os.Exit(code)
+}
+
+func TestGood(t *testing.T) {}`)})
+	var out strings.Builder
+	r := &runner{out: &out, env: os.Environ()}
+	g := group{packages: []testPackage{{path: "big"}}, timeout: time.Minute, parallel: 1}
+	if err := r.group(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "   big had at most 1234 MiB of memory\n") {
+		t.Errorf("the group prints\n%s", &out)
+	}
+}
+
 // The kernel and the programs of the machine may have changed since the cache's result.
 func TestUncachedGroupRunsAgain(t *testing.T) {
 	plant(t, planted)
