@@ -50,7 +50,7 @@ func TestSettleSeesGoroutinesAndFilesThatStay(t *testing.T) {
 func TestPeakMemoryCountsWhatWasFreed(t *testing.T) {
 	before := peakMemory()
 	if before == 0 {
-		t.Skip("this system does not tell")
+		t.Fatal("the system does not tell how much memory the process has had")
 	}
 	const size = 256 << 20
 	touched := make([]byte, size)
