@@ -24,7 +24,7 @@ const labsAtATime = 3
 // features' processor time; an idle lab has 70 MB in use.
 const (
 	garbage = 400
-	heap    = 4 << 30
+	heap    = 1700 << 20
 )
 
 // TestFeatures runs every scenario, with a sample of the rows of outlines that
