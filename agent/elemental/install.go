@@ -30,6 +30,9 @@ func (a *agent) install(ctx context.Context) error {
 		return err
 	}
 	a.Log.Info("the host is installed", "host", a.name)
+	if a.file.Agent.PostInstall == (PostAction{}) {
+		a.Log.Info("the host stays in the live system: reboot it, or set agent.postInstall.reboot or powerOff in its registration", "host", a.name)
+	}
 	return a.after(ctx, a.file.Agent.PostInstall)
 }
 

@@ -58,7 +58,9 @@ Two flows to try afterwards, or in a lab of your own:
 
   1. A server registers itself.
        labctl up --with elemental
-       labctl kubectl apply -f registration.yaml       # an ElementalRegistration named fire
+       labctl kubectl apply -f registration.yaml       # an ElementalRegistration named fire, with
+                                                       # agent.postInstall.reboot, else the live
+                                                       # system stays
        labctl elemental seed fire --iso seed.iso --insert node-0
        labctl host power node-0 On
        labctl elemental ls
