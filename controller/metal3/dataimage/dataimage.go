@@ -51,8 +51,8 @@ func New(c Config) (*Reconciler, error) {
 func (r *Reconciler) Setup(mgr manager.Manager) error {
 	hosts := predicate.Or[client.Object](predicate.AnnotationChangedPredicate{}, predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			was, is := e.ObjectOld.(*metal3.BareMetalHost), e.ObjectNew.(*metal3.BareMetalHost)
-			return live(was) != live(is)
+			before, after := e.ObjectOld.(*metal3.BareMetalHost), e.ObjectNew.(*metal3.BareMetalHost)
+			return live(before) != live(after)
 		},
 	})
 	return ctrl.NewControllerManagedBy(mgr).

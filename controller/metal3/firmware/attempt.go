@@ -24,17 +24,17 @@ func loadAttempt[T any](o client.Object) *T {
 	if !ok {
 		return nil
 	}
-	at := new(T)
-	_ = json.Unmarshal([]byte(raw), at) // the zero value is an attempt at something that is not wanted
-	return at
+	attempt := new(T)
+	_ = json.Unmarshal([]byte(raw), attempt) // the zero value is an attempt at something that is not wanted
+	return attempt
 }
 
 // saveAttempt writes the attempt into an object; nil removes it. The object is
 // updated from the response.
-func (r *Reconciler) saveAttempt(ctx context.Context, o client.Object, at any) error {
+func (r *Reconciler) saveAttempt(ctx context.Context, o client.Object, attempt any) error {
 	var value any // null removes the annotation (RFC 7396)
-	if at != nil {
-		raw, err := json.Marshal(at)
+	if attempt != nil {
+		raw, err := json.Marshal(attempt)
 		if err != nil {
 			return fmt.Errorf("firmware: %s: %w", o.GetName(), err)
 		}

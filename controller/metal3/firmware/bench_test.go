@@ -273,8 +273,8 @@ func (b *bench) components() (s metal3.HostFirmwareComponents) { b.get(&s); retu
 func (b *bench) in(s metal3.ProvisioningState) func() bool {
 	return func() bool { return b.host().Status.Provisioning.State == s }
 }
-func (b *bench) condition(kind string, of []metav1.Condition) bool {
-	return meta.IsStatusConditionTrue(of, kind)
+func (b *bench) condition(kind string, conditions []metav1.Condition) bool {
+	return meta.IsStatusConditionTrue(conditions, kind)
 }
 
 // settled reports whether the host is available and nothing is in progress.

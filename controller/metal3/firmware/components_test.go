@@ -206,10 +206,10 @@ func TestKilledWhileFirmwareIsUpdated(t *testing.T) {
 				}
 				asked = asked || b.in(metal3.StatePreparing)()
 				if asked && b.in(metal3.StateAvailable)() {
-					var is []bmc.Component
-					b.bmc.Firmware(func(w *bmctest.Firmware) { is = append(is, w.Components...) })
-					if is[0].Version != "1.1" || is[2].Version != "3.1" {
-						t.Fatalf("available with %+v", is)
+					var components []bmc.Component
+					b.bmc.Firmware(func(w *bmctest.Firmware) { components = append(components, w.Components...) })
+					if components[0].Version != "1.1" || components[2].Version != "3.1" {
+						t.Fatalf("available with %+v", components)
 					}
 				}
 				return asked && b.settled()

@@ -59,11 +59,11 @@ type updateAttempt struct {
 
 // updateOrder holds the updates that a host's specification asks for, and their state.
 type updateOrder struct {
-	hfc   *metal3.HostFirmwareComponents // nil if there is none
-	at    *updateAttempt                 // nil if nothing is in progress
-	list  []metal3.FirmwareUpdate        // updates to install
-	stale bool
-	valid bool
+	hfc     *metal3.HostFirmwareComponents // nil if there is none
+	attempt *updateAttempt                 // nil if nothing is in progress
+	list    []metal3.FirmwareUpdate        // updates to install
+	stale   bool
+	valid   bool
 }
 
 func (p *Components) readWanted(ctx context.Context, h *metal3.BareMetalHost) (*updateOrder, error) {
@@ -72,7 +72,7 @@ func (p *Components) readWanted(ctx context.Context, h *metal3.BareMetalHost) (*
 		return &updateOrder{}, client.IgnoreNotFound(err)
 	}
 	return &updateOrder{
-		hfc: &hfc, at: loadAttempt[updateAttempt](&hfc),
+		hfc: &hfc, attempt: loadAttempt[updateAttempt](&hfc),
 		list:  changedUpdates(hfc.Spec.Updates, hfc.Status.Updates),
 		stale: !isObserved(hfc.Status.Conditions, hfc.Generation) && len(hfc.Spec.Updates) > 0,
 		valid: isTrue(hfc.Status.Conditions, valid),
@@ -88,7 +88,7 @@ func (o *updateOrder) digest() string {
 }
 
 // aborted reports whether the attempt is at something that is no longer wanted.
-func (o *updateOrder) aborted() bool { return o.at != nil && o.at.Of != o.digest() }
+func (o *updateOrder) aborted() bool { return o.attempt != nil && o.attempt.Of != o.digest() }
 
 // Observe implements host.Part.
 func (p *Components) Observe(ctx context.Context, s host.Server) (phase.PartState, string, error) {
@@ -101,13 +101,13 @@ func (p *Components) Observe(ctx context.Context, s host.Server) (phase.PartStat
 		return phase.PartSettled, "", err
 	case o.stale:
 		return phase.PartStale, "", nil
-	case o.at == nil && (!o.valid || len(o.list) == 0):
+	case o.attempt == nil && (!o.valid || len(o.list) == 0):
 		return phase.PartSettled, "", nil
-	case o.at == nil, isIdle(s.Host):
+	case o.attempt == nil, isIdle(s.Host):
 		return phase.PartWanted, "", nil
-	case o.at.Error != "" && !o.aborted():
-		return phase.PartFailed, o.at.Error, nil
-	case o.at.Error != "":
+	case o.attempt.Error != "" && !o.aborted():
+		return phase.PartFailed, o.attempt.Error, nil
+	case o.attempt.Error != "":
 		return phase.PartWanted, "", nil
 	}
 	return phase.PartRunning, "", nil
@@ -138,23 +138,23 @@ func (p *Components) Step(ctx context.Context, s host.Server) error {
 	}
 	// An update that the BMC has begun cannot be cancelled: a new specification
 	// waits for its end.
-	if o.at == nil || o.at.Error != "" || o.aborted() && o.at.Step == stepNone {
-		if !o.valid || o.at == nil && len(o.list) == 0 {
+	if o.attempt == nil || o.attempt.Error != "" || o.aborted() && o.attempt.Step == stepNone {
+		if !o.valid || o.attempt == nil && len(o.list) == 0 {
 			return p.r.saveAttempt(ctx, o.hfc, nil)
 		}
 		if err := p.begin(ctx, s, o, u); err != nil {
 			return err
 		}
 	}
-	for o.at.Step == stepNone {
-		if o.at.Done == len(o.at.List) {
+	for o.attempt.Step == stepNone {
+		if o.attempt.Done == len(o.attempt.List) {
 			return p.r.saveAttempt(ctx, o.hfc, nil)
 		}
-		if err := p.start(ctx, s, o, u); err != nil || o.at.Error != "" {
+		if err := p.start(ctx, s, o, u); err != nil || o.attempt.Error != "" {
 			return err
 		}
 	}
-	switch o.at.Step {
+	switch o.attempt.Step {
 	case stepStarting:
 		return p.resume(ctx, s, o, u)
 	case stepTask:
@@ -167,12 +167,12 @@ func (p *Components) Step(ctx context.Context, s host.Server) error {
 // requested updates to the status (B-212). An attempt at the same updates as a
 // failed one continues where that ended.
 func (p *Components) begin(ctx context.Context, s host.Server, o *updateOrder, u bmc.Updater) error {
-	at := &updateAttempt{Of: o.digest(), List: o.list}
-	if o.at != nil && o.at.Error != "" && o.at.Of == at.Of {
-		at.List, at.Done = o.at.List, o.at.Done
+	attempt := &updateAttempt{Of: o.digest(), List: o.list}
+	if o.attempt != nil && o.attempt.Error != "" && o.attempt.Of == attempt.Of {
+		attempt.List, attempt.Done = o.attempt.List, o.attempt.Done
 	}
-	o.at = at
-	if err := p.r.saveAttempt(ctx, o.hfc, o.at); err != nil {
+	o.attempt = attempt
+	if err := p.r.saveAttempt(ctx, o.hfc, o.attempt); err != nil {
 		return err
 	}
 	return p.recordVersions(ctx, s, o, u, func(st *metal3.HostFirmwareComponentsStatus) { st.Updates = o.hfc.Spec.Updates })
@@ -190,18 +190,18 @@ func (p *Components) recordVersions(ctx context.Context, s host.Server, o *updat
 // start requests the next update. It saves the request and the present version
 // first, so that a new controller can find out whether the update was installed.
 func (p *Components) start(ctx context.Context, s host.Server, o *updateOrder, u bmc.Updater) error {
-	next := o.at.List[o.at.Done]
-	is, err := u.Component(ctx, next.Component)
+	next := o.attempt.List[o.attempt.Done]
+	component, err := u.Component(ctx, next.Component)
 	switch {
 	case unsupported(err):
 		return p.failAttempt(ctx, s, o, u, fmt.Sprintf("firmware component %s: %v", next.Component, err))
 	case err != nil:
 		return err
-	case is.Updating: // an update by another client
+	case component.Updating: // an update by another client
 		return p.pollTask(ctx, s, o, u)
 	}
-	o.at.Step, o.at.Task, o.at.Before, o.at.At, o.at.Reset = stepStarting, "", is.Version, p.r.Clock.Now().UTC(), time.Time{}
-	if err := p.r.saveAttempt(ctx, o.hfc, o.at); err != nil {
+	o.attempt.Step, o.attempt.Task, o.attempt.Before, o.attempt.At, o.attempt.Reset = stepStarting, "", component.Version, p.r.Clock.Now().UTC(), time.Time{}
+	if err := p.r.saveAttempt(ctx, o.hfc, o.attempt); err != nil {
 		return err
 	}
 	return p.requestUpdate(ctx, s, o, u)
@@ -209,7 +209,7 @@ func (p *Components) start(ctx context.Context, s host.Server, o *updateOrder, u
 
 // requestUpdate sends the request to the BMC.
 func (p *Components) requestUpdate(ctx context.Context, s host.Server, o *updateOrder, u bmc.Updater) error {
-	next := o.at.List[o.at.Done]
+	next := o.attempt.List[o.attempt.Done]
 	task, err := u.Update(ctx, next.Component, next.URL)
 	if unsupported(err) {
 		task, err = p.push(ctx, next, u)
@@ -220,8 +220,8 @@ func (p *Components) requestUpdate(ctx context.Context, s host.Server, o *update
 	case err != nil:
 		return p.failAttempt(ctx, s, o, u, fmt.Sprintf("firmware update of %s from %s: %v", next.Component, redactURL(next.URL), err))
 	}
-	o.at.Step, o.at.Task = stepTask, task
-	return p.r.saveAttempt(ctx, o.hfc, o.at)
+	o.attempt.Step, o.attempt.Task = stepTask, task
+	return p.r.saveAttempt(ctx, o.hfc, o.attempt)
 }
 
 // push uploads the image to a BMC that fetches none.
@@ -255,33 +255,33 @@ func redactURL(address string) string {
 
 // resume finds out whether the BMC has started a request whose response is lost.
 func (p *Components) resume(ctx context.Context, s host.Server, o *updateOrder, u bmc.Updater) error {
-	is, err := u.Component(ctx, o.at.List[o.at.Done].Component)
+	component, err := u.Component(ctx, o.attempt.List[o.attempt.Done].Component)
 	switch {
 	case err != nil:
 		return err
-	case is.Updating:
-		o.at.Step = stepTask
-		return p.r.saveAttempt(ctx, o.hfc, o.at)
-	case is.Version != o.at.Before:
-		o.at.Step = stepCheck
-		return p.r.saveAttempt(ctx, o.hfc, o.at)
+	case component.Updating:
+		o.attempt.Step = stepTask
+		return p.r.saveAttempt(ctx, o.hfc, o.attempt)
+	case component.Version != o.attempt.Before:
+		o.attempt.Step = stepCheck
+		return p.r.saveAttempt(ctx, o.hfc, o.attempt)
 	}
 	return p.requestUpdate(ctx, s, o, u)
 }
 
 // pollTask reads the task, or the component if there is no task.
 func (p *Components) pollTask(ctx context.Context, s host.Server, o *updateOrder, u bmc.Updater) error {
-	next := o.at.List[o.at.Done]
+	next := o.attempt.List[o.attempt.Done]
 	task, err := bmc.Task{}, bmc.ErrNoTask
-	if o.at.Task != "" {
-		task, err = u.Task(ctx, o.at.Task)
+	if o.attempt.Task != "" {
+		task, err = u.Task(ctx, o.attempt.Task)
 	}
 	lost := errors.Is(err, bmc.ErrNoTask)
 	if lost {
-		var is bmc.Component
-		if is, err = u.Component(ctx, next.Component); err == nil {
+		var component bmc.Component
+		if component, err = u.Component(ctx, next.Component); err == nil {
 			task.State = bmc.TaskDone
-			if is.Updating {
+			if component.Updating {
 				task.State = bmc.TaskRunning
 			}
 		}
@@ -291,12 +291,12 @@ func (p *Components) pollTask(ctx context.Context, s host.Server, o *updateOrder
 		return err
 	case task.State == bmc.TaskFailed:
 		return p.failAttempt(ctx, s, o, u, fmt.Sprintf("firmware update of %s from %s failed: %s", next.Component, redactURL(next.URL), task.Text))
-	case task.State == bmc.TaskDone && o.at.Step == stepTask:
-		o.at.Step = stepCheck
-		return p.r.saveAttempt(ctx, o.hfc, o.at)
-	case !o.at.At.IsZero() && p.r.Clock.Since(o.at.At) > updateLimit:
+	case task.State == bmc.TaskDone && o.attempt.Step == stepTask:
+		o.attempt.Step = stepCheck
+		return p.r.saveAttempt(ctx, o.hfc, o.attempt)
+	case !o.attempt.At.IsZero() && p.r.Clock.Since(o.attempt.At) > updateLimit:
 		return p.failAttempt(ctx, s, o, u, fmt.Sprintf("firmware update of %s from %s: not done after %s", next.Component, redactURL(next.URL), updateLimit))
-	case task.State == bmc.TaskWaiting, lost && task.State == bmc.TaskRunning && p.r.Clock.Since(o.at.At) > resetAgain:
+	case task.State == bmc.TaskWaiting, lost && task.State == bmc.TaskRunning && p.r.Clock.Since(o.attempt.At) > resetAgain:
 		return p.reset(ctx, s, o)
 	}
 	return nil
@@ -305,35 +305,35 @@ func (p *Components) pollTask(ctx context.Context, s host.Server, o *updateOrder
 // reset restarts the system for an update, unless it did so a short while ago: the
 // POST may be writing the image.
 func (p *Components) reset(ctx context.Context, s host.Server, o *updateOrder) error {
-	if s.System.POST || s.System.Power != bmc.Off && !o.at.Reset.IsZero() && p.r.Clock.Since(o.at.Reset) < resetAgain {
+	if s.System.POST || s.System.Power != bmc.Off && !o.attempt.Reset.IsZero() && p.r.Clock.Since(o.attempt.Reset) < resetAgain {
 		return nil
 	}
 	return advanceRestart(ctx, s.Client, s.System, func() error {
-		o.at.Reset = p.r.Clock.Now().UTC()
-		return p.r.saveAttempt(ctx, o.hfc, o.at)
+		o.attempt.Reset = p.r.Clock.Now().UTC()
+		return p.r.saveAttempt(ctx, o.hfc, o.attempt)
 	})
 }
 
 // check reads the result of an update. Some BMCs report the end while an image
 // still waits for a reset.
 func (p *Components) check(ctx context.Context, s host.Server, o *updateOrder, u bmc.Updater) error {
-	next := o.at.List[o.at.Done]
+	next := o.attempt.List[o.attempt.Done]
 	if s.System.POST {
 		return nil
 	}
-	is, err := u.Component(ctx, next.Component)
+	component, err := u.Component(ctx, next.Component)
 	switch {
 	case err != nil:
 		return err
-	case is.Updating:
+	case component.Updating:
 		return nil
-	case is.Health == "Critical":
+	case component.Health == "Critical":
 		return p.failAttempt(ctx, s, o, u, fmt.Sprintf("firmware update of %s from %s: the component does not run afterwards", next.Component, redactURL(next.URL)))
-	case is.Version == o.at.Before && o.at.Reset.IsZero() && next.Component != bmc.ComponentBMC:
+	case component.Version == o.attempt.Before && o.attempt.Reset.IsZero() && next.Component != bmc.ComponentBMC:
 		return p.reset(ctx, s, o)
-	case is.Version == o.at.Before && !o.at.Reset.IsZero() && p.r.Clock.Since(o.at.Reset) < applyGrace:
+	case component.Version == o.attempt.Before && !o.attempt.Reset.IsZero() && p.r.Clock.Since(o.attempt.Reset) < applyGrace:
 		return nil // the new version may show with a delay
-	case is.Version == o.at.Before && o.at.Task == "":
+	case component.Version == o.attempt.Before && o.attempt.Task == "":
 		return p.failAttempt(ctx, s, o, u, fmt.Sprintf("firmware update of %s from %s: the BMC has lost it", next.Component, redactURL(next.URL)))
 	}
 	err = p.recordVersions(ctx, s, o, u, func(st *metal3.HostFirmwareComponentsStatus) {
@@ -346,18 +346,18 @@ func (p *Components) check(ctx context.Context, s host.Server, o *updateOrder, u
 	if err != nil {
 		return err
 	}
-	o.at.Done, o.at.Step, o.at.Task, o.at.Before, o.at.At, o.at.Reset = o.at.Done+1, stepNone, "", "", time.Time{}, time.Time{}
-	if o.at.Done == len(o.at.List) && !o.aborted() {
+	o.attempt.Done, o.attempt.Step, o.attempt.Task, o.attempt.Before, o.attempt.At, o.attempt.Reset = o.attempt.Done+1, stepNone, "", "", time.Time{}, time.Time{}
+	if o.attempt.Done == len(o.attempt.List) && !o.aborted() {
 		return p.r.saveAttempt(ctx, o.hfc, nil)
 	}
-	return p.r.saveAttempt(ctx, o.hfc, o.at)
+	return p.r.saveAttempt(ctx, o.hfc, o.attempt)
 }
 
 // failAttempt ends an attempt. It removes the request from the status, so that it
 // is made again (B-53, B-212).
 func (p *Components) failAttempt(ctx context.Context, s host.Server, o *updateOrder, u bmc.Updater, why string) error {
-	o.at.Error, o.at.Step = why, stepNone
-	if err := p.r.saveAttempt(ctx, o.hfc, o.at); err != nil {
+	o.attempt.Error, o.attempt.Step = why, stepNone
+	if err := p.r.saveAttempt(ctx, o.hfc, o.attempt); err != nil {
 		return err
 	}
 	return p.recordVersions(ctx, s, o, u, func(st *metal3.HostFirmwareComponentsStatus) { st.Updates = nil })

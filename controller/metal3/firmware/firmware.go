@@ -102,7 +102,7 @@ func New(c Config) (*Reconciler, error) {
 	return &Reconciler{
 		Config: c, read: &readafterwrite.Reader{Cached: c.Client, Live: c.Reader}, events: events.New(c.Client, c.ClientClock), schemas: newSchemas(),
 		wake: make(chan event.GenericEvent, 1024), next: map[types.NamespacedName]time.Time{},
-		joiners: ownerQueue{of: map[types.NamespacedName][]metav1.OwnerReference{}, wake: make(chan event.GenericEvent, 64)},
+		joiners: ownerQueue{owners: map[types.NamespacedName][]metav1.OwnerReference{}, wake: make(chan event.GenericEvent, 64)},
 	}, nil
 }
 

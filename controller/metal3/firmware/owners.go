@@ -37,9 +37,9 @@ const ownerDelayEach = 10 * time.Millisecond
 // ownerQueue holds new owners of schemas that are not yet written. If they are
 // lost with the process, the next reading of the settings adds them again.
 type ownerQueue struct {
-	mu   sync.Mutex
-	of   map[types.NamespacedName][]metav1.OwnerReference // by schema
-	wake chan event.GenericEvent
+	mu     sync.Mutex
+	owners map[types.NamespacedName][]metav1.OwnerReference // by schema
+	wake   chan event.GenericEvent
 }
 
 // add adds an owner. It reports whether it is the first in the queue for that
@@ -47,9 +47,9 @@ type ownerQueue struct {
 func (j *ownerQueue) add(schema types.NamespacedName, owner metav1.OwnerReference) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	waiting := j.of[schema]
+	waiting := j.owners[schema]
 	if !slices.ContainsFunc(waiting, func(o metav1.OwnerReference) bool { return o.UID == owner.UID }) {
-		j.of[schema] = append(waiting, owner)
+		j.owners[schema] = append(waiting, owner)
 	}
 	return len(waiting) == 0
 }
@@ -58,8 +58,8 @@ func (j *ownerQueue) add(schema types.NamespacedName, owner metav1.OwnerReferenc
 func (j *ownerQueue) take(schema types.NamespacedName) []metav1.OwnerReference {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	all := j.of[schema]
-	delete(j.of, schema)
+	all := j.owners[schema]
+	delete(j.owners, schema)
 	return all
 }
 

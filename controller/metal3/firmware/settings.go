@@ -47,9 +47,9 @@ func isChangePending(conditions []metav1.Condition) bool {
 }
 
 // setCondition sets a condition.
-func setCondition(conditions *[]metav1.Condition, kind string, is bool, generation int64, reason, message string) {
+func setCondition(conditions *[]metav1.Condition, kind string, holds bool, generation int64, reason, message string) {
 	status := metav1.ConditionFalse
-	if is {
+	if holds {
 		status = metav1.ConditionTrue
 	}
 	meta.SetStatusCondition(conditions, metav1.Condition{
@@ -143,8 +143,8 @@ func (r *Reconciler) refreshSettings(ctx context.Context, h *metal3.BareMetalHos
 func setConditions(hfs *metal3.HostFirmwareSettings, status *metal3.HostFirmwareSettingsStatus, s *schema) []error {
 	differs := false
 	for name, v := range hfs.Spec.Settings {
-		is, shown := status.Settings[name]
-		differs = differs || !shown || is != v.String()
+		current, shown := status.Settings[name]
+		differs = differs || !shown || current != v.String()
 	}
 	var bad []error
 	if differs {

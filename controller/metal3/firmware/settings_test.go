@@ -32,10 +32,10 @@ func TestObjectsOfARegisteredHost(t *testing.T) {
 	if len(hfs.OwnerReferences) != 1 || hfs.OwnerReferences[0].Kind != "BareMetalHost" || !metav1.IsControlledBy(&hfs, new(b.host())) || !*hfs.OwnerReferences[0].BlockOwnerDeletion || hfs.Status.LastUpdated == nil {
 		t.Errorf("owners %+v, lastUpdated %v: want the host, as its controller (B-04)", hfs.OwnerReferences, hfs.Status.LastUpdated)
 	}
-	for kind, is := range map[string]metav1.ConditionStatus{changeDetected: metav1.ConditionFalse, valid: metav1.ConditionTrue} {
+	for kind, status := range map[string]metav1.ConditionStatus{changeDetected: metav1.ConditionFalse, valid: metav1.ConditionTrue} {
 		i := slices.IndexFunc(hfs.Status.Conditions, func(c metav1.Condition) bool { return c.Type == kind })
-		if i < 0 || hfs.Status.Conditions[i].Status != is || hfs.Status.Conditions[i].Reason != "Success" || hfs.Status.Conditions[i].ObservedGeneration != hfs.Generation {
-			t.Errorf("conditions %+v: want %s %s (B-203)", hfs.Status.Conditions, kind, is)
+		if i < 0 || hfs.Status.Conditions[i].Status != status || hfs.Status.Conditions[i].Reason != "Success" || hfs.Status.Conditions[i].ObservedGeneration != hfs.Generation {
+			t.Errorf("conditions %+v: want %s %s (B-203)", hfs.Status.Conditions, kind, status)
 		}
 	}
 	var all metal3.FirmwareSchemaList
@@ -88,10 +88,10 @@ func TestSchemaNames(t *testing.T) {
 		}
 		return newSchema(bmc.BIOS{Settings: s, Registry: bmc.NewAttributeRegistry("R", all)}).name
 	}
-	is := name(func([]bmc.Attribute) {})
+	unedited := name(func([]bmc.Attribute) {})
 	// printf '[10 20 Bios BootMode Enumeration Integer NumCores Uefi false true]' | sha256sum
-	if want := "schema-cc4f8867"; is != want {
-		t.Errorf("name %s, want %s", is, want)
+	if want := "schema-cc4f8867"; unedited != want {
+		t.Errorf("name %s, want %s", unedited, want)
 	}
 	for what, tt := range map[string]struct {
 		edit func([]bmc.Attribute)
@@ -107,8 +107,8 @@ func TestSchemaNames(t *testing.T) {
 		"read-only":     {func(a []bmc.Attribute) { a[1].ReadOnly = false }, false},
 		"another order": {func(a []bmc.Attribute) { a[0], a[1] = a[1], a[0] }, true},
 	} {
-		if got := name(tt.edit); (got == is) != tt.same {
-			t.Errorf("with another %s: %s and %s, want the same: %v", what, is, got, tt.same)
+		if got := name(tt.edit); (got == unedited) != tt.same {
+			t.Errorf("with another %s: %s and %s, want the same: %v", what, unedited, got, tt.same)
 		}
 	}
 }

@@ -55,15 +55,15 @@ type settingsAttempt struct {
 
 // settingsWanted holds the wanted and the present settings of a host.
 type settingsWanted struct {
-	hfs    *metal3.HostFirmwareSettings // nil if there is none yet
-	want   metal3.DesiredSettingsMap
-	fields map[string]string // those of want that a field of spec.firmware asks for, by name
-	at     *settingsAttempt  // nil if nothing is in progress
-	bios   bmc.BIOS
-	setup  bmc.Setup
-	differ bmc.Settings // values to write to the BMC
-	stale  bool         // the specification has not been validated
-	bad    string       // error of the specification; "" for none
+	hfs     *metal3.HostFirmwareSettings // nil if there is none yet
+	want    metal3.DesiredSettingsMap
+	fields  map[string]string // those of want that a field of spec.firmware asks for, by name
+	attempt *settingsAttempt  // nil if nothing is in progress
+	bios    bmc.BIOS
+	setup   bmc.Setup
+	differ  bmc.Settings // values to write to the BMC
+	stale   bool         // the specification has not been validated
+	bad     string       // error of the specification; "" for none
 }
 
 // readWanted reads the specification of a host without its BMC.
@@ -84,7 +84,7 @@ func (p *Settings) readWanted(ctx context.Context, h *metal3.BareMetalHost) (*se
 		w.stale = len(w.want) > 0 // the attempt is stored in the missing object
 		return w, nil
 	}
-	w.hfs, w.at = &hfs, loadAttempt[settingsAttempt](&hfs)
+	w.hfs, w.attempt = &hfs, loadAttempt[settingsAttempt](&hfs)
 	w.stale = !isObserved(hfs.Status.Conditions, hfs.Generation) && (len(hfs.Spec.Settings) > 0 || len(w.want) > 0)
 	if isTrue(hfs.Status.Conditions, valid) {
 		for name, v := range hfs.Spec.Settings { // names take precedence over the vendor-independent fields
@@ -141,26 +141,26 @@ func (p *Settings) Observe(ctx context.Context, s host.Server) (phase.PartState,
 		return phase.PartImpossible, w.bad, nil
 	case fieldsChanged && (isIdle(h) || len(w.want) == 0):
 		return phase.PartWanted, "", nil
-	case isIdle(h) && (asked || w.at != nil):
+	case isIdle(h) && (asked || w.attempt != nil):
 		return phase.PartWanted, "", nil
-	case isIdle(h), len(w.want) == 0 && w.at == nil && !asked:
+	case isIdle(h), len(w.want) == 0 && w.attempt == nil && !asked:
 		return phase.PartSettled, "", nil
 	}
 	if err := p.compare(ctx, w, s.Client); err != nil {
 		return "", "", err
 	}
 	switch {
-	case w.at != nil && w.at.Error != "" && w.at.Of == w.digest():
-		return phase.PartFailed, w.at.Error, nil
+	case w.attempt != nil && w.attempt.Error != "" && w.attempt.Of == w.digest():
+		return phase.PartFailed, w.attempt.Error, nil
 	case w.bad != "" && len(w.want) > 0 && w.setup != nil && len(w.bios.Settings) == 0:
 		return phase.PartFailed, w.bad, nil // the BMC may show its settings later
 	case w.bad != "" && len(w.want) > 0:
 		return phase.PartImpossible, w.bad, nil
 	case fieldsChanged: // after the impossible settings: those are not begun again (B-53)
 		return phase.PartWanted, "", nil
-	case w.at == nil && len(w.differ) == 0 && !asked:
+	case w.attempt == nil && len(w.differ) == 0 && !asked:
 		return phase.PartSettled, "", nil
-	case w.at == nil && len(w.differ) > 0, w.at != nil && w.at.Of != w.digest():
+	case w.attempt == nil && len(w.differ) > 0, w.attempt != nil && w.attempt.Of != w.digest():
 		return phase.PartWanted, "", nil
 	}
 	return phase.PartRunning, "", nil
@@ -195,7 +195,7 @@ func (p *Settings) Step(ctx context.Context, s host.Server) error {
 	if s.System.POST { // a POST must not be interrupted, and its results do not show yet
 		return nil
 	}
-	if w.at != nil && w.at.Of != w.digest() {
+	if w.attempt != nil && w.attempt.Of != w.digest() {
 		if err := p.withdrawPending(ctx, w); err != nil {
 			return err
 		}
@@ -203,13 +203,13 @@ func (p *Settings) Step(ctx context.Context, s host.Server) error {
 	if len(w.differ) == 0 {
 		return p.finishAttempt(ctx, s, w)
 	}
-	if w.at == nil || w.at.Error != "" || w.at.Of != w.digest() {
-		w.at = &settingsAttempt{Of: w.digest(), Round: 1, Names: slices.Sorted(maps.Keys(w.differ))}
-		if err := p.r.saveAttempt(ctx, w.hfs, w.at); err != nil {
+	if w.attempt == nil || w.attempt.Error != "" || w.attempt.Of != w.digest() {
+		w.attempt = &settingsAttempt{Of: w.digest(), Round: 1, Names: slices.Sorted(maps.Keys(w.differ))}
+		if err := p.r.saveAttempt(ctx, w.hfs, w.attempt); err != nil {
 			return err
 		}
 	}
-	if !w.at.Reset {
+	if !w.attempt.Reset {
 		return p.write(ctx, s, w)
 	}
 	return p.verify(ctx, s, w)
@@ -221,7 +221,7 @@ func (p *Settings) finishAttempt(ctx context.Context, s host.Server, w *settings
 	if err := p.r.refreshSettings(ctx, s.Host, w.hfs, s.Client); err != nil {
 		return err
 	}
-	if w.at == nil {
+	if w.attempt == nil {
 		return nil
 	}
 	return p.r.saveAttempt(ctx, w.hfs, nil)
@@ -237,7 +237,7 @@ func (p *Settings) withdrawPending(ctx context.Context, w *settingsWanted) error
 		return err
 	}
 	back := bmc.Settings{}
-	for _, name := range w.at.Names {
+	for _, name := range w.attempt.Names {
 		_, waits := pending[name]
 		_, wanted := w.want[name]
 		if waits && !wanted {
@@ -286,7 +286,7 @@ func (p *Settings) write(ctx context.Context, s host.Server, w *settingsWanted) 
 			return p.failAttempt(ctx, w, refused)
 		}
 		if errors.Is(err, bmc.ErrPending) {
-			w.at.Names, err = nil, nil // this round applies other settings
+			w.attempt.Names, err = nil, nil // this round applies other settings
 		}
 		if err != nil {
 			return err
@@ -299,11 +299,11 @@ func (p *Settings) write(ctx context.Context, s host.Server, w *settingsWanted) 
 func (p *Settings) start(ctx context.Context, s host.Server, w *settingsWanted) error {
 	return advanceRestart(ctx, s.Client, s.System, func() error {
 		now := p.r.Clock.Now().UTC()
-		if !w.at.Reset {
-			w.at.Began = now
+		if !w.attempt.Reset {
+			w.attempt.Began = now
 		}
-		w.at.Reset, w.at.At = true, now
-		return p.r.saveAttempt(ctx, w.hfs, w.at)
+		w.attempt.Reset, w.attempt.At = true, now
+		return p.r.saveAttempt(ctx, w.hfs, w.attempt)
 	})
 }
 
@@ -312,7 +312,7 @@ func (p *Settings) start(ctx context.Context, s host.Server, w *settingsWanted) 
 func pendingAsWanted(want, pending bmc.Settings) []string {
 	var out []string
 	for name, v := range want {
-		if is, ok := pending[name]; ok && is == v {
+		if value, ok := pending[name]; ok && value == v {
 			out = append(out, name)
 		}
 	}
@@ -325,11 +325,11 @@ func (p *Settings) verify(ctx context.Context, s host.Server, w *settingsWanted)
 	if err != nil {
 		return err
 	}
-	since := p.r.Clock.Since(w.at.At)
+	since := p.r.Clock.Since(w.attempt.At)
 	switch {
 	case len(pendingAsWanted(w.differ, pending)) > 0:
 		switch {
-		case p.r.Clock.Since(w.at.Began) > applyLimit:
+		case p.r.Clock.Since(w.attempt.Began) > applyLimit:
 			return p.failAttempt(ctx, w, nil)
 		case s.System.Power == bmc.Off, since > resetAgain:
 			return p.start(ctx, s, w)
@@ -337,11 +337,11 @@ func (p *Settings) verify(ctx context.Context, s host.Server, w *settingsWanted)
 		return nil
 	case since < applyGrace:
 		return nil
-	case w.at.Round >= rounds || slices.Equal(w.at.Names, slices.Sorted(maps.Keys(w.differ))):
+	case w.attempt.Round >= rounds || slices.Equal(w.attempt.Names, slices.Sorted(maps.Keys(w.differ))):
 		return p.failAttempt(ctx, w, nil)
 	}
-	w.at.Round, w.at.Reset, w.at.Names = w.at.Round+1, false, slices.Sorted(maps.Keys(w.differ))
-	if err := p.r.saveAttempt(ctx, w.hfs, w.at); err != nil {
+	w.attempt.Round, w.attempt.Reset, w.attempt.Names = w.attempt.Round+1, false, slices.Sorted(maps.Keys(w.differ))
+	if err := p.r.saveAttempt(ctx, w.hfs, w.attempt); err != nil {
 		return err
 	}
 	return p.write(ctx, s, w)
@@ -361,6 +361,6 @@ func (p *Settings) failAttempt(ctx context.Context, w *settingsWanted, refused *
 		}
 		reasons = append(reasons, one)
 	}
-	w.at.Error = "BIOS settings not applied: " + strings.Join(reasons, "; ")
-	return p.r.saveAttempt(ctx, w.hfs, w.at)
+	w.attempt.Error = "BIOS settings not applied: " + strings.Join(reasons, "; ")
+	return p.r.saveAttempt(ctx, w.hfs, w.attempt)
 }

@@ -42,10 +42,10 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 // is detached, or is so no more: the removal of the annotation comes before its status.
 var stateChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
-		was, a := e.ObjectOld.(*metal3.BareMetalHost)
-		is, b := e.ObjectNew.(*metal3.BareMetalHost)
-		return a && b && (was.Status.Provisioning.State != is.Status.Provisioning.State ||
-			(was.Status.OperationalStatus == metal3.OperationalStatusDetached) != (is.Status.OperationalStatus == metal3.OperationalStatusDetached))
+		before, a := e.ObjectOld.(*metal3.BareMetalHost)
+		after, b := e.ObjectNew.(*metal3.BareMetalHost)
+		return a && b && (before.Status.Provisioning.State != after.Status.Provisioning.State ||
+			(before.Status.OperationalStatus == metal3.OperationalStatusDetached) != (after.Status.OperationalStatus == metal3.OperationalStatusDetached))
 	},
 }
 

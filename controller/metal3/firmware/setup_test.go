@@ -17,15 +17,15 @@ func TestChangesOfAHostThatReadItsFirmware(t *testing.T) {
 	}
 	ok := with(metal3.StateAvailable, metal3.OperationalStatusOK)
 	for name, tt := range map[string]struct {
-		is   *metal3.BareMetalHost
-		want bool
+		changed *metal3.BareMetalHost
+		want    bool
 	}{
 		"nothing":  {with(metal3.StateAvailable, metal3.OperationalStatusOK), false},
 		"state":    {with(metal3.StatePreparing, metal3.OperationalStatusOK), true},
 		"error":    {with(metal3.StateAvailable, metal3.OperationalStatusError), false},
 		"detached": {with(metal3.StateAvailable, metal3.OperationalStatusDetached), true},
 	} {
-		for direction, e := range map[string]event.UpdateEvent{"begins": {ObjectOld: ok, ObjectNew: tt.is}, "ends": {ObjectOld: tt.is, ObjectNew: ok}} {
+		for direction, e := range map[string]event.UpdateEvent{"begins": {ObjectOld: ok, ObjectNew: tt.changed}, "ends": {ObjectOld: tt.changed, ObjectNew: ok}} {
 			if got := stateChanged.Update(e); got != tt.want {
 				t.Errorf("%s %s: the firmware is read: %t, want %t", name, direction, got, tt.want)
 			}

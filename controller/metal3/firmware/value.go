@@ -29,11 +29,11 @@ func formatValue(v any) string {
 
 // convertValue returns a value for the BMC: of the type in the registry or, if the
 // registry has none, of the type of the present value (B-205).
-func convertValue(v intstr.IntOrString, a *bmc.Attribute, is any) any {
-	if v.Type == intstr.Int && is == nil && (a == nil || a.Type == bmc.UntypedAttribute) {
+func convertValue(v intstr.IntOrString, a *bmc.Attribute, current any) any {
+	if v.Type == intstr.Int && current == nil && (a == nil || a.Type == bmc.UntypedAttribute) {
 		return int64(v.IntVal)
 	}
-	return bmc.Setting(v.String(), a, is)
+	return bmc.Setting(v.String(), a, current)
 }
 
 // changedSettings returns the settings that differ from the wanted ones, with
@@ -41,8 +41,8 @@ func convertValue(v intstr.IntOrString, a *bmc.Attribute, is any) any {
 func changedSettings(want metal3.DesiredSettingsMap, b bmc.BIOS) bmc.Settings {
 	out := bmc.Settings{}
 	for name, v := range want {
-		if is, shown := b.Settings[name]; !shown || formatValue(is) != v.String() {
-			out[name] = convertValue(v, b.Registry.Attribute(name), is)
+		if current, shown := b.Settings[name]; !shown || formatValue(current) != v.String() {
+			out[name] = convertValue(v, b.Registry.Attribute(name), current)
 		}
 	}
 	return out

@@ -247,9 +247,9 @@ func TestNetworkBootFilesAreServedOnlyWhileTheBootIsAwaited(t *testing.T) {
 	b.until("booting", func(*metal3.BareMetalHost) bool { sys, _ := b.bmc.Now(); return sys.Power == bmc.On })
 	boot, _ := currentBoot(b.host())
 	status := func(file string) int {
-		at := strings.Replace(strings.TrimPrefix(b.r.Boot.ISO(boot), "http://192.0.2.3"), netboot.ISOFile, file, 1)
+		uri := strings.Replace(strings.TrimPrefix(b.r.Boot.ISO(boot), "http://192.0.2.3"), netboot.ISOFile, file, 1)
 		w := httptest.NewRecorder()
-		b.r.Boot.ServeHTTP(w, httptest.NewRequest(http.MethodGet, at, nil))
+		b.r.Boot.ServeHTTP(w, httptest.NewRequest(http.MethodGet, uri, nil))
 		return w.Code
 	}
 	check := func(want int) {

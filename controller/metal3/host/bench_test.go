@@ -104,7 +104,7 @@ func newBench(t *testing.T, seed uint64, change func(*metal3.BareMetalHost)) *be
 	}
 	objects := fake.NewClientBuilder().WithScheme(scheme).WithObjects(h, secret).WithStatusSubresource(h, &metal3.DataImage{}, &metal3.PreprovisioningImage{})
 	for _, x := range indexes {
-		objects.WithIndex(h, x.field, x.of)
+		objects.WithIndex(h, x.field, x.index)
 	}
 	b.kube = interceptor.NewClient(objects.Build(), interceptor.Funcs{SubResourceUpdate: b.statusUpdate, Update: b.update})
 	b.replace()

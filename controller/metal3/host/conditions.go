@@ -47,9 +47,9 @@ var healthReasons = map[string]struct {
 func setConditions(h *metal3.BareMetalHost, health string) {
 	s := &h.Status
 	row := conditionRows[s.Provisioning.State]
-	set := func(kind string, is bool, yes, no string) {
+	set := func(kind string, holds bool, yes, no string) {
 		c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: no, ObservedGeneration: h.Generation}
-		if is {
+		if holds {
 			c.Status, c.Reason = metav1.ConditionTrue, yes
 		}
 		meta.SetStatusCondition(&s.Conditions, c)

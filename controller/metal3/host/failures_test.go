@@ -181,9 +181,9 @@ func TestFailuresOfEachTransition(t *testing.T) {
 // boot: nothing is inspected, cleaned or written twice.
 func TestBMCThatResetsDuringAnOperation(t *testing.T) {
 	want := []job.Kind{job.Inventory, job.Clean, job.Write}
-	for at := range 40 {
-		b := newBench(t, uint64(at), withImage)
-		for range at {
+	for passes := range 40 {
+		b := newBench(t, uint64(passes), withImage)
+		for range passes {
 			if _, err := b.pass(); err != nil {
 				t.Fatal(err)
 			}
@@ -198,10 +198,10 @@ func TestBMCThatResetsDuringAnOperation(t *testing.T) {
 		b.bmc.Plug()
 		b.until("provisioned", in(metal3.StateProvisioned))
 		if !slices.Equal(b.ran, want) {
-			t.Errorf("a reset after %d passes: the agent ran %v, want %v", at, b.ran, want)
+			t.Errorf("a reset after %d passes: the agent ran %v, want %v", passes, b.ran, want)
 		}
 		if s := b.host().Status; s.ErrorType != "" || s.Provisioning.Image.URL != imageURL {
-			t.Errorf("a reset after %d passes: %+v", at, s)
+			t.Errorf("a reset after %d passes: %+v", passes, s)
 		}
 	}
 }
@@ -269,11 +269,11 @@ func TestPowerDriftIsCorrected(t *testing.T) {
 		b := benchProvisioned(t, nil)
 		b.change(func(h *metal3.BareMetalHost) { h.Spec.Online = online })
 		b.passes(20)
-		is, not := bmc.On, bmc.Off
+		wanted, other := bmc.On, bmc.Off
 		if !online {
-			is, not = bmc.Off, bmc.On
+			wanted, other = bmc.Off, bmc.On
 		}
-		b.bmc.Press(not)
+		b.bmc.Press(other)
 		if _, err := b.pass(); err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +281,7 @@ func TestPowerDriftIsCorrected(t *testing.T) {
 			t.Errorf("online %v: poweredOn %v was not noticed", online, got)
 		}
 		b.passes(20)
-		if b.power() != is || b.host().Status.PoweredOn != online {
+		if b.power() != wanted || b.host().Status.PoweredOn != online {
 			t.Errorf("online %v: power %s, poweredOn %v", online, b.power(), b.host().Status.PoweredOn)
 		}
 	}

@@ -93,9 +93,9 @@ func TestHardwareIsReadSeldom(t *testing.T) {
 	}
 	b.until("hardware", func(h *metal3.BareMetalHost) bool { return h.Status.HardwareDetails != nil && h.Status.PoweredOn })
 	b.passes(5)
-	before, at := reads(), b.clock.Now()
+	before, began := reads(), b.clock.Now()
 	b.until("another reading", func(*metal3.BareMetalHost) bool { return reads() > before })
-	if took := b.clock.Since(at); took < inventoryInterval/2 || took > 2*inventoryInterval {
+	if took := b.clock.Since(began); took < inventoryInterval/2 || took > 2*inventoryInterval {
 		t.Errorf("the hardware was read again after %v", took)
 	}
 	before = reads()
@@ -128,9 +128,9 @@ func TestHardwareThatCannotBeRead(t *testing.T) {
 				return
 			}
 			b.bmc.Fail(bmctest.ReadInventory, nil)
-			at := b.clock.Now()
+			began := b.clock.Now()
 			b.until("hardware", func(h *metal3.BareMetalHost) bool { return h.Status.HardwareDetails != nil })
-			if took := b.clock.Since(at); took > 5*time.Minute {
+			if took := b.clock.Since(began); took > 5*time.Minute {
 				t.Errorf("read after %v", took)
 			}
 		})

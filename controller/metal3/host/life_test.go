@@ -239,8 +239,8 @@ func TestKilledControllersLoseNothingAndDoNothingTwice(t *testing.T) {
 			m := &mortality{}
 			switch seed % 4 {
 			case 0: // once, anywhere
-				at := 1 + chance.IntN(still.calls)
-				m.die = func(n int) bool { return n == at }
+				call := 1 + chance.IntN(still.calls)
+				m.die = func(n int) bool { return n == call }
 			case 1: // now and then
 				m.die = func(int) bool { return chance.IntN(100) == 0 }
 			default: // rarely alive for long

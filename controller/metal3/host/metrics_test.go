@@ -198,8 +198,8 @@ func TestMetricsCountTheirEvents(t *testing.T) {
 			b.bmc.SetCredentials(bmc.Credentials{Username: "admin", Password: "new"})
 			secret(map[string]string{"password": "new"})(b)
 		}, []string{"metal3_credentials_updated_total " + host}},
-		"Secret not readable": {nil, reading(func(o client.Object) bool { _, is := o.(*corev1.Secret); return is }), nil, []string{"metal3_credentials_unhandled_error_total " + host, "metal3_reconcile_error_total " + host}},
-		"host not readable":   {nil, reading(func(o client.Object) bool { _, is := o.(*metal3.BareMetalHost); return is }), nil, []string{"metal3_reconcile_error_total " + host}},
+		"Secret not readable": {nil, reading(func(o client.Object) bool { _, ok := o.(*corev1.Secret); return ok }), nil, []string{"metal3_credentials_unhandled_error_total " + host, "metal3_reconcile_error_total " + host}},
+		"host not readable":   {nil, reading(func(o client.Object) bool { _, ok := o.(*metal3.BareMetalHost); return ok }), nil, []string{"metal3_reconcile_error_total " + host}},
 		"no BMC":              {func(h *metal3.BareMetalHost) { h.Spec.BMC = metal3.BMCDetails{} }, nil, nil, []string{"metal3_host_unmanaged_total"}},
 		"user data not there": {func(h *metal3.BareMetalHost) { withImage(h); h.Spec.MetaData = ref("m") }, func(b *bench) { b.secret("m", corev1.SecretTypeOpaque, map[string]string{"other": "x"}) }, inState(metal3.StateProvisioning), []string{"metal3_host_config_data_error_total metaData"}},
 		"image not built":     {nil, nil, func(b *bench) { b.r.BuildPreprovisioningImage = true; inState(metal3.StateInspecting)(b) }, []string{"metal3_waiting_for_preprov_image_total"}},

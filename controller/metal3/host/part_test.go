@@ -96,8 +96,8 @@ func TestImpossiblePartIsReportedOnce(t *testing.T) {
 	p := &scripted{name: "RAID", states: []phase.PartState{phase.PartImpossible}}
 	b.r.Parts = []Part{p}
 	b.until("an error", func(h *metal3.BareMetalHost) bool { return h.Status.ErrorType != "" })
-	at := b.clock.Now()
-	b.until("two days later", func(*metal3.BareMetalHost) bool { return b.clock.Since(at) > 48*time.Hour })
+	began := b.clock.Now()
+	b.until("two days later", func(*metal3.BareMetalHost) bool { return b.clock.Since(began) > 48*time.Hour })
 	if s := b.host().Status; s.ErrorType != metal3.PreparationError || s.ErrorMessage != "RAID broke" || s.ErrorCount != 1 || s.Provisioning.State != metal3.StatePreparing {
 		t.Errorf("status %+v, want one preparation error in preparing", s)
 	}

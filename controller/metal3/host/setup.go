@@ -42,7 +42,7 @@ var polled = map[phase.State]bool{
 // indexes lists the indexes of the cache.
 var indexes = []struct {
 	field string
-	of    client.IndexerFunc
+	index client.IndexerFunc
 }{
 	{indexUID, indexHosts(func(h *metal3.BareMetalHost) []string { return []string{string(h.UID)} })},
 	{indexSecret, indexHosts(hostSecrets)},
@@ -50,8 +50,8 @@ var indexes = []struct {
 	{indexServed, indexHosts(func(h *metal3.BareMetalHost) []string { return []string{served(h)} })},
 }
 
-func indexHosts(of func(*metal3.BareMetalHost) []string) client.IndexerFunc {
-	return func(o client.Object) []string { return of(o.(*metal3.BareMetalHost)) }
+func indexHosts(values func(*metal3.BareMetalHost) []string) client.IndexerFunc {
+	return func(o client.Object) []string { return values(o.(*metal3.BareMetalHost)) }
 }
 
 // slowPollFactor is the number of polls per pass over a host that is not managed:
@@ -72,7 +72,7 @@ func pollDue(s *metal3.BareMetalHostStatus, round int) bool {
 // and every minute in a stable state (B-07).
 func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
 	for _, x := range indexes {
-		if err := mgr.GetFieldIndexer().IndexField(ctx, &metal3.BareMetalHost{}, x.field, x.of); err != nil {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, &metal3.BareMetalHost{}, x.field, x.index); err != nil {
 			return err
 		}
 	}

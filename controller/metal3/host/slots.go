@@ -63,8 +63,8 @@ func (m *memories) takeSlot(uid types.UID, serving []types.UID, limit int) bool 
 		}
 	}
 	n := 0
-	for _, is := range taken {
-		if is {
+	for _, inUse := range taken {
+		if inUse {
 			n++
 		}
 	}

@@ -190,8 +190,8 @@ func fail(p *metal3.PreprovisioningImage, reason, message string) {
 	set(p, metal3.ConditionImageError, metav1.ConditionTrue, reason, message)
 }
 
-func set(p *metal3.PreprovisioningImage, kind metal3.ImageStatusConditionType, is metav1.ConditionStatus, reason, message string) {
+func set(p *metal3.PreprovisioningImage, kind metal3.ImageStatusConditionType, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{
-		Type: string(kind), Status: is, ObservedGeneration: p.Generation, Reason: reason, Message: message,
+		Type: string(kind), Status: status, ObservedGeneration: p.Generation, Reason: reason, Message: message,
 	})
 }

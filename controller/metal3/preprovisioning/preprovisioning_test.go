@@ -114,10 +114,10 @@ func TestStatusShowsTheImageOrWhyThereIsNone(t *testing.T) { // B-240
 			continue
 		}
 		built := tt.want.ImageUrl != ""
-		for kind, is := range map[metal3.ImageStatusConditionType]bool{metal3.ConditionImageReady: built, metal3.ConditionImageError: !built} {
+		for kind, holds := range map[metal3.ImageStatusConditionType]bool{metal3.ConditionImageReady: built, metal3.ConditionImageError: !built} {
 			c := meta.FindStatusCondition(p.Status.Conditions, string(kind))
-			if c == nil || (c.Status == metav1.ConditionTrue) != is || c.Reason != tt.reason || is && c.Message != tt.message || c.ObservedGeneration != 3 {
-				t.Errorf("%s: condition %s = %+v, want %v because of %s, %q", tt.name, kind, c, is, tt.reason, tt.message)
+			if c == nil || (c.Status == metav1.ConditionTrue) != holds || c.Reason != tt.reason || holds && c.Message != tt.message || c.ObservedGeneration != 3 {
+				t.Errorf("%s: condition %s = %+v, want %v because of %s, %q", tt.name, kind, c, holds, tt.reason, tt.message)
 			}
 		}
 		p.Status.Conditions = nil

@@ -163,10 +163,10 @@ func reserve(want []metal3.HardwareRAIDVolume, have bmc.Storage) (map[string]boo
 	return named, nil
 }
 
-func names[T any](all []T, of func(T) []string) string {
+func names[T any](all []T, namesOf func(T) []string) string {
 	var out []string
 	for _, x := range all {
-		if n := of(x); len(n) > 0 {
+		if n := namesOf(x); len(n) > 0 {
 			out = append(out, n[0])
 		}
 	}

@@ -60,9 +60,9 @@ func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
 // subscription that it did not accept before, or after which the host no longer exists.
 var hostChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
-		was, is := e.ObjectOld.(*metal3.BareMetalHost), e.ObjectNew.(*metal3.BareMetalHost)
-		return unready(was) != unready(is) || was.Generation != is.Generation ||
-			was.Status.GoodCredentials.Version != is.Status.GoodCredentials.Version
+		before, after := e.ObjectOld.(*metal3.BareMetalHost), e.ObjectNew.(*metal3.BareMetalHost)
+		return unready(before) != unready(after) || before.Generation != after.Generation ||
+			before.Status.GoodCredentials.Version != after.Status.GoodCredentials.Version
 	},
 }
 

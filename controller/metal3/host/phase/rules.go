@@ -223,8 +223,8 @@ func reported(t metal3.ErrorType) func(Facts) bool {
 	return func(f Facts) bool { return f.ErrorType == t && f.ErrorMessage == f.Part.Error }
 }
 
-func job(which func(Facts) JobState, is JobState) func(Facts) bool {
-	return func(f Facts) bool { return which(f) == is }
+func job(which func(Facts) JobState, want JobState) func(Facts) bool {
+	return func(f Facts) bool { return which(f) == want }
 }
 
 func inspectJob(f Facts) JobState { return f.Inspect }
@@ -237,11 +237,11 @@ func cleanFirst(f Facts) bool { return f.Cleaning && f.Clean != JobDone }
 
 func servicing(f Facts) bool { return f.Servicing }
 
-func part(is PartState) func(Facts) bool {
-	return func(f Facts) bool { return f.Part.State == is }
+func part(want PartState) func(Facts) bool {
+	return func(f Facts) bool { return f.Part.State == want }
 }
 
-func data(is Data) func(Facts) bool { return func(f Facts) bool { return f.Data == is } }
+func data(want Data) func(Facts) bool { return func(f Facts) bool { return f.Data == want } }
 
 // WantsAgent reports whether a state needs an agent that is not up.
 func WantsAgent(f Facts) bool { return withWork.has(f.State) && working(f) && !f.AgentUp }
