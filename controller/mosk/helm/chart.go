@@ -29,23 +29,23 @@ const (
 )
 
 // load returns the chart of a release.
-func (r *Reconciler) load(ctx context.Context, b *lcmv1.HelmBundle, of lcmv1.HelmRelease) (*chart.Chart, error) {
+func (r *Reconciler) load(ctx context.Context, b *lcmv1.HelmBundle, rel lcmv1.HelmRelease) (*chart.Chart, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	if of.ChartURL != "" {
-		return r.archive(ctx, of.ChartURL, nil, "")
+	if rel.ChartURL != "" {
+		return r.archive(ctx, rel.ChartURL, nil, "")
 	}
-	_, name, named := strings.Cut(of.Chart, "/")
+	_, name, named := strings.Cut(rel.Chart, "/")
 	if !named {
-		name = of.Chart
+		name = rel.Chart
 	}
-	candidates := repositories(b, of.Chart)
+	candidates := repositories(b, rel.Chart)
 	if len(candidates) == 0 {
-		return nil, fmt.Errorf("chart %q: the bundle has no such repository: add it to repositories, or give REPOSITORY/CHART", of.Chart)
+		return nil, fmt.Errorf("chart %q: the bundle has no such repository: add it to repositories, or give REPOSITORY/CHART", rel.Chart)
 	}
 	var errs []error
 	for _, c := range candidates {
-		ch, err := r.fromRepository(ctx, b.Namespace, c, name, of.Version)
+		ch, err := r.fromRepository(ctx, b.Namespace, c, name, rel.Version)
 		if err == nil {
 			return ch, nil
 		}
@@ -84,14 +84,14 @@ func (r *Reconciler) fromRepository(ctx context.Context, namespace string, from 
 	if err != nil {
 		return nil, fmt.Errorf("chart %s: %w", strings.TrimSpace(name+" "+version), missing(index.Entries[name], err))
 	}
-	at, err := repo.ResolveReferenceURL(base, v.URLs[0])
+	uri, err := repo.ResolveReferenceURL(base, v.URLs[0])
 	if err != nil {
 		return nil, err
 	}
-	if !sameHost(at, base) { // a password is the repository's alone
+	if !sameHost(uri, base) { // a password is the repository's alone
 		auth = nil
 	}
-	return r.archive(ctx, at, auth, v.Digest)
+	return r.archive(ctx, uri, auth, v.Digest)
 }
 
 // shown returns the URL of a repository for a message, without its password.
@@ -129,24 +129,24 @@ func sameHost(a, b string) bool {
 }
 
 // archive loads the archive at a URL. A digest that is not "" must be its SHA-256.
-func (r *Reconciler) archive(ctx context.Context, at string, auth *url.Userinfo, digest string) (*chart.Chart, error) {
-	text, err := r.get(ctx, at, auth, maxChart)
+func (r *Reconciler) archive(ctx context.Context, uri string, auth *url.Userinfo, digest string) (*chart.Chart, error) {
+	text, err := r.get(ctx, uri, auth, maxChart)
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(text)
 	if want := strings.TrimPrefix(digest, "sha256:"); want != "" && want != hex.EncodeToString(sum[:]) {
-		return nil, fmt.Errorf("%s: the SHA-256 is %x, and the repository's index says %s", at, sum, want)
+		return nil, fmt.Errorf("%s: the SHA-256 is %x, and the repository's index says %s", uri, sum, want)
 	}
 	c, err := loader.LoadArchive(bytes.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", at, err)
+		return nil, fmt.Errorf("%s: %w", uri, err)
 	}
 	return c, nil
 }
 
-func (r *Reconciler) get(ctx context.Context, at string, auth *url.Userinfo, limit int64) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+func (r *Reconciler) get(ctx context.Context, uri string, auth *url.Userinfo, limit int64) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, uri, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -160,11 +160,11 @@ func (r *Reconciler) get(ctx context.Context, at string, auth *url.Userinfo, lim
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("GET %s: %s", at, resp.Status)
+		return nil, fmt.Errorf("GET %s: %s", uri, resp.Status)
 	}
 	b, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err == nil && int64(len(b)) > limit {
-		err = fmt.Errorf("GET %s: more than %d MiB", at, limit>>20)
+		err = fmt.Errorf("GET %s: more than %d MiB", uri, limit>>20)
 	}
 	return b, err
 }

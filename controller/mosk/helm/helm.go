@@ -99,14 +99,14 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 	if err := p.prune(ctx, order); err != nil {
 		return 0, err
 	}
-	for _, of := range order {
-		if err := p.release(ctx, of); err != nil {
+	for _, rel := range order {
+		if err := p.release(ctx, rel); err != nil {
 			return 0, err
 		}
 	}
 	err := p.record(ctx, func(s *lcmv1.HelmBundleStatus) {
 		s.ObservedGeneration = b.Generation
-		if !slices.ContainsFunc(order, func(of planned) bool { return !s.ReleaseStatuses[of.Name].Success }) {
+		if !slices.ContainsFunc(order, func(rel planned) bool { return !s.ReleaseStatuses[rel.Name].Success }) {
 			s.Release = b.Spec.Release
 		}
 	})
@@ -173,8 +173,8 @@ func (p *pass) set(ctx context.Context, name string, s lcmv1.HelmReleaseStatus) 
 // another namespace, in the reverse order of their installation.
 func (p *pass) prune(ctx context.Context, order []planned) error {
 	wanted := map[string]string{} // namespaces
-	for _, of := range order {
-		wanted[of.Name] = namespaceOf(p.b, of.HelmRelease)
+	for _, rel := range order {
+		wanted[rel.Name] = namespaceOf(p.b, rel.HelmRelease)
 	}
 	var gone []string
 	for name, s := range p.b.Status.ReleaseStatuses {
@@ -184,8 +184,8 @@ func (p *pass) prune(ctx context.Context, order []planned) error {
 		}
 	}
 	place := map[string]int{} // in the order of installation, where the spec still has it
-	for i, of := range plan(p.b) {
-		place[of.Name] = i + 1
+	for i, rel := range plan(p.b) {
+		place[rel.Name] = i + 1
 	}
 	slices.SortFunc(gone, func(a, b string) int {
 		if d := place[b] - place[a]; d != 0 {
@@ -242,32 +242,32 @@ func (p *pass) failed(s *lcmv1.HelmReleaseStatus) {
 }
 
 // release installs, upgrades or uninstalls a release as its bundle demands.
-func (p *pass) release(ctx context.Context, of planned) error {
-	was := p.b.Status.ReleaseStatuses[of.Name]
-	s, namespace := was, namespaceOf(p.b, of.HelmRelease)
+func (p *pass) release(ctx context.Context, rel planned) error {
+	was := p.b.Status.ReleaseStatuses[rel.Name]
+	s, namespace := was, namespaceOf(p.b, rel.HelmRelease)
 	if s.Namespace != "" && s.Namespace != namespace {
 		return nil // it is not uninstalled there yet
 	}
-	if s.Hash != of.hash {
-		s = lcmv1.HelmReleaseStatus{Namespace: namespace, Hash: of.hash, Chart: s.Chart, Version: s.Version, Revision: s.Revision}
+	if s.Hash != rel.hash {
+		s = lcmv1.HelmReleaseStatus{Namespace: namespace, Hash: rel.hash, Chart: s.Chart, Version: s.Version, Revision: s.Revision}
 	}
-	if why := p.withheld(of); why != "" {
+	if why := p.withheld(rel); why != "" {
 		if s.Success {
 			return nil // it stays
 		}
 		s.Namespace, s.Message, s.Ready = was.Namespace, why, false
-		return p.set(ctx, of.Name, s)
+		return p.set(ctx, rel.Name, s)
 	}
 	s.Namespace = namespace
 	i, err := p.installer(ctx, namespace)
 	if err != nil {
 		return err
 	}
-	last, err := i.last(of.Name)
+	last, err := i.last(rel.Name)
 	if err != nil {
-		return fmt.Errorf("helm: release %s: %w", of.Name, err)
+		return fmt.Errorf("helm: release %s: %w", rel.Name, err)
 	}
-	if last == nil || last.Info.Status != release.StatusDeployed || last.Labels[hashLabel] != shortHash(of.hash) {
+	if last == nil || last.Info.Status != release.StatusDeployed || last.Labels[hashLabel] != shortHash(rel.hash) {
 		if left := p.wait(s); !s.Success && left > 0 {
 			p.again(left)
 			return nil
@@ -275,14 +275,14 @@ func (p *pass) release(ctx context.Context, of planned) error {
 		if was.Namespace == "" { // after a crash, prune knows that there may be something to uninstall
 			begun := s
 			begun.Status = string(release.StatusPendingInstall)
-			if err := p.set(ctx, of.Name, begun); err != nil {
+			if err := p.set(ctx, rel.Name, begun); err != nil {
 				return err
 			}
 		}
-		if last, err = p.install(ctx, i, of); err != nil {
+		if last, err = p.install(ctx, i, rel); err != nil {
 			s.Success, s.Ready, s.Message, s.Status = false, false, err.Error(), string(release.StatusFailed)
 			p.failed(&s)
-			return p.set(ctx, of.Name, s)
+			return p.set(ctx, rel.Name, s)
 		}
 	}
 	if !s.Success {
@@ -296,15 +296,15 @@ func (p *pass) release(ctx context.Context, of planned) error {
 	if !s.Ready {
 		p.again(readyPeriod)
 	}
-	return p.set(ctx, of.Name, s)
+	return p.set(ctx, rel.Name, s)
 }
 
 // withheld returns why a release is not installed yet, "" if it may be.
-func (p *pass) withheld(of planned) string {
-	if of.problem != "" {
-		return of.problem
+func (p *pass) withheld(rel planned) string {
+	if rel.problem != "" {
+		return rel.problem
 	}
-	for _, name := range of.Requires {
+	for _, name := range rel.Requires {
 		if !p.b.Status.ReleaseStatuses[name].Success {
 			return "waits for the release " + name
 		}
@@ -313,18 +313,18 @@ func (p *pass) withheld(of planned) string {
 }
 
 // install fetches the chart of a release, and installs or upgrades it.
-func (p *pass) install(ctx context.Context, i *installer, of planned) (*release.Release, error) {
+func (p *pass) install(ctx context.Context, i *installer, rel planned) (*release.Release, error) {
 	var values map[string]any
-	if of.Values != nil {
-		if err := json.Unmarshal(of.Values.Raw, &values); err != nil {
+	if rel.Values != nil {
+		if err := json.Unmarshal(rel.Values.Raw, &values); err != nil {
 			return nil, fmt.Errorf("values: give an object: %w", err)
 		}
 	}
-	ch, err := p.r.load(ctx, p.b, of.HelmRelease)
+	ch, err := p.r.load(ctx, p.b, rel.HelmRelease)
 	if err != nil {
 		return nil, err
 	}
-	return i.apply(ctx, of, ch, values)
+	return i.apply(ctx, rel, ch, values)
 }
 
 // short returns a text of at most maxText bytes.

@@ -41,8 +41,8 @@ func plan(b *lcmv1.HelmBundle) []planned {
 				problems[i] = fmt.Sprintf("requires: the bundle has no release %q: add it, or correct the name", name)
 			case state[j] == visiting:
 				circle := append(slices.Clone(path[slices.Index(path, name):]), name)
-				for _, of := range circle {
-					problems[index[of]] = "requires: a circle, " + strings.Join(circle, ", ") + ": remove one of them"
+				for _, member := range circle {
+					problems[index[member]] = "requires: a circle, " + strings.Join(circle, ", ") + ": remove one of them"
 				}
 			case state[j] != visited:
 				visit(j, path)

@@ -52,21 +52,21 @@ func TestOrderOfReleases(t *testing.T) {
 // The hash changes when the release to install changes, and not when it is only written in
 // another way.
 func TestHashOfARelease(t *testing.T) {
-	of := func(change func(*lcmv1.HelmBundle, *lcmv1.HelmRelease)) string {
+	hashAfter := func(change func(*lcmv1.HelmBundle, *lcmv1.HelmRelease)) string {
 		b := bundle("a")
 		b.Spec.Repositories = []lcmv1.HelmRepository{{Name: "charts", URL: "http://192.0.2.1"}, {Name: "other", URL: "http://192.0.2.1"}}
 		b.Spec.Releases[0].Values = &runtime.RawExtension{Raw: []byte(`{"a":1,"b":2}`)}
 		change(b, &b.Spec.Releases[0])
 		return plan(b)[0].hash
 	}
-	first := of(func(*lcmv1.HelmBundle, *lcmv1.HelmRelease) {})
+	first := hashAfter(func(*lcmv1.HelmBundle, *lcmv1.HelmRelease) {})
 	for name, change := range map[string]func(*lcmv1.HelmBundle, *lcmv1.HelmRelease){
 		"values in another order": func(_ *lcmv1.HelmBundle, r *lcmv1.HelmRelease) { r.Values.Raw = []byte(`{ "b": 2, "a": 1 }`) },
 		"requires":                func(_ *lcmv1.HelmBundle, r *lcmv1.HelmRelease) { r.Requires = []string{"b"} },
 		"the bundle's namespace":  func(_ *lcmv1.HelmBundle, r *lcmv1.HelmRelease) { r.Namespace = "lab" },
 		"another repository":      func(b *lcmv1.HelmBundle, _ *lcmv1.HelmRelease) { b.Spec.Repositories[1].URL = "http://192.0.2.2" },
 	} {
-		if of(change) != first {
+		if hashAfter(change) != first {
 			t.Errorf("%s: another hash", name)
 		}
 	}
@@ -76,7 +76,7 @@ func TestHashOfARelease(t *testing.T) {
 		"namespace":  func(_ *lcmv1.HelmBundle, r *lcmv1.HelmRelease) { r.Namespace = "east" },
 		"repository": func(b *lcmv1.HelmBundle, _ *lcmv1.HelmRelease) { b.Spec.Repositories[0].URL = "http://192.0.2.2" },
 	} {
-		if of(change) == first {
+		if hashAfter(change) == first {
 			t.Errorf("%s: the same hash", name)
 		}
 	}

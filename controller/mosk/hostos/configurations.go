@@ -64,17 +64,17 @@ func valid(o *kaasv1.HostOSConfiguration) bool { return ptr.Deref(o.Status.IsVal
 
 // enqueue returns a handler that enqueues the objects that an event of another concerns.
 func (r *Configurations) enqueue(concerns func(client.Object, *kaasv1.HostOSConfiguration) bool) handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, of client.Object) []reconcile.Request {
-		return r.requests(ctx, of, concerns)
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+		return r.requests(ctx, object, concerns)
 	})
 }
 
-func (r *Configurations) requests(ctx context.Context, of client.Object, concerns func(client.Object, *kaasv1.HostOSConfiguration) bool) []reconcile.Request {
-	return watch.Requests(ctx, r.Client, &kaasv1.HostOSConfigurationList{}, func(o *kaasv1.HostOSConfiguration) bool { return concerns(of, o) })
+func (r *Configurations) requests(ctx context.Context, object client.Object, concerns func(client.Object, *kaasv1.HostOSConfiguration) bool) []reconcile.Request {
+	return watch.Requests(ctx, r.Client, &kaasv1.HostOSConfigurationList{}, func(o *kaasv1.HostOSConfiguration) bool { return concerns(object, o) })
 }
 
-func sameNamespace(of client.Object, o *kaasv1.HostOSConfiguration) bool {
-	return of.GetNamespace() == o.Namespace && of.GetName() != o.Name
+func sameNamespace(object client.Object, o *kaasv1.HostOSConfiguration) bool {
+	return object.GetNamespace() == o.Namespace && object.GetName() != o.Name
 }
 
 func refersTo(secret client.Object, o *kaasv1.HostOSConfiguration) bool {

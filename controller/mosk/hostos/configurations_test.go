@@ -251,7 +251,7 @@ func TestEventsReachTheConfigurationsThatTheyConcern(t *testing.T) {
 	l := start(t, configuration("a", c), configuration("b", config("level", "1.1.0", "")), far)
 	for _, tt := range []struct {
 		name     string
-		of       client.Object
+		object   client.Object
 		concerns func(client.Object, *kaasv1.HostOSConfiguration) bool
 		want     []string
 	}{
@@ -259,19 +259,19 @@ func TestEventsReachTheConfigurationsThatTheyConcern(t *testing.T) {
 		{"another Secret", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "t"}}, refersTo, nil},
 		{"an object of the namespace", configuration("b"), sameNamespace, []string{"lab/a"}},
 	} {
-		if diff := cmp.Diff(tt.want, l.requested(t.Context(), tt.of, tt.concerns)); diff != "" {
+		if diff := cmp.Diff(tt.want, l.requested(t.Context(), tt.object, tt.concerns)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
-	is := configuration("a")
-	is.Status.IsValid = ptr.To(true)
-	if !validChanged.Update(event.UpdateEvent{ObjectOld: configuration("a"), ObjectNew: is}) || validChanged.Update(event.UpdateEvent{ObjectOld: is, ObjectNew: is}) {
+	after := configuration("a")
+	after.Status.IsValid = ptr.To(true)
+	if !validChanged.Update(event.UpdateEvent{ObjectOld: configuration("a"), ObjectNew: after}) || validChanged.Update(event.UpdateEvent{ObjectOld: after, ObjectNew: after}) {
 		t.Error("validChanged does not pass changes of isValid alone")
 	}
 }
 
-func (l *lab) requested(ctx context.Context, of client.Object, concerns func(client.Object, *kaasv1.HostOSConfiguration) bool) (out []string) {
-	for _, r := range l.configs.requests(ctx, of, concerns) {
+func (l *lab) requested(ctx context.Context, object client.Object, concerns func(client.Object, *kaasv1.HostOSConfiguration) bool) (out []string) {
+	for _, r := range l.configs.requests(ctx, object, concerns) {
 		out = append(out, r.String())
 	}
 	return out

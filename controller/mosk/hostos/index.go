@@ -145,19 +145,19 @@ func (r *VendorIndex) reconcile(ctx context.Context) (unread, err error) {
 // stays while a configuration uses it. An entry never changes: when the index has other
 // content for a version, the old entry is removed, and the next pass adds the new one. An
 // entry in use stays, too.
-func (r *VendorIndex) wanted(ctx context.Context, x *module.Index, is *kaasv1.HostOSConfigurationModules) ([]kaasv1.Module, error) {
-	users, err := moduleUsers(ctx, r.Client, r.Namespaces, is.Name)
+func (r *VendorIndex) wanted(ctx context.Context, x *module.Index, current *kaasv1.HostOSConfigurationModules) ([]kaasv1.Module, error) {
+	users, err := moduleUsers(ctx, r.Client, r.Namespaces, current.Name)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]kaasv1.Module, 0, len(x.Spec.Modules))
 	for _, e := range x.Spec.Modules {
 		m := kaasv1.Module{Name: kaasv1.ModuleName(e.Name), Version: kaasv1.SemVer(e.Version), SHA256Sum: e.SHA256, URL: e.URL}
-		if i := slices.IndexFunc(is.Spec.Modules, sameModule(m)); i < 0 || is.Spec.Modules[i] == m {
+		if i := slices.IndexFunc(current.Spec.Modules, sameModule(m)); i < 0 || current.Spec.Modules[i] == m {
 			out = append(out, m)
 		}
 	}
-	for _, m := range is.Spec.Modules {
+	for _, m := range current.Spec.Modules {
 		if by := users[nameVersion{m.Name, m.Version}]; len(by) > 0 && !slices.Contains(out, m) {
 			ctrl.LoggerFrom(ctx).Info("a module that differs from the vendor's index stays: it is used", "module", m.Name, "version", m.Version, "by", by)
 			out = append(out, m)

@@ -17,13 +17,13 @@ import (
 // list is deleted. A module that another list has may be removed. namespaces bounds the
 // configurations; none means all.
 func CheckRemoval(ctx context.Context, r client.Reader, namespaces []string, before, after *kaasv1.HostOSConfigurationModules) error {
-	var is []kaasv1.Module
+	var modules []kaasv1.Module
 	if after != nil {
-		is = after.Spec.Modules
+		modules = after.Spec.Modules
 	}
 	var removed []kaasv1.Module
 	for _, m := range before.Spec.Modules {
-		if !slices.ContainsFunc(is, sameModule(m)) {
+		if !slices.ContainsFunc(modules, sameModule(m)) {
 			removed = append(removed, m)
 		}
 	}

@@ -44,8 +44,8 @@ func (r *Modules) Setup(mgr manager.Manager) error {
 	// A module may deprecate those of other objects.
 	deprecations := predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			was, is := e.ObjectOld.(*kaasv1.HostOSConfigurationModules), e.ObjectNew.(*kaasv1.HostOSConfigurationModules)
-			return !equality.Semantic.DeepEqual(deprecated(was), deprecated(is))
+			before, after := e.ObjectOld.(*kaasv1.HostOSConfigurationModules), e.ObjectNew.(*kaasv1.HostOSConfigurationModules)
+			return !equality.Semantic.DeepEqual(deprecated(before), deprecated(after))
 		},
 	}
 	all := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {

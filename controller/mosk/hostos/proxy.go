@@ -30,8 +30,8 @@ func (c *Config) proxy(r *http.Request) (*url.URL, error) {
 		if err := c.Client.Get(r.Context(), client.ObjectKey{Namespace: o.Namespace, Name: v.Proxy}, &p); err != nil {
 			return nil, fmt.Errorf("Proxy %s/%s of the management cluster: %w", o.Namespace, v.Proxy, err)
 		}
-		of := httpproxy.Config{HTTPProxy: string(p.Spec.HTTPProxy), HTTPSProxy: string(p.Spec.HTTPSProxy), NoProxy: p.Spec.NoProxy}
-		return of.ProxyFunc()(r.URL)
+		config := httpproxy.Config{HTTPProxy: string(p.Spec.HTTPProxy), HTTPSProxy: string(p.Spec.HTTPSProxy), NoProxy: p.Spec.NoProxy}
+		return config.ProxyFunc()(r.URL)
 	}
 	return http.ProxyFromEnvironment(r)
 }

@@ -57,9 +57,9 @@ func (r *Clusters) Setup(mgr manager.Manager) error {
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requests) { enqueue(q, e.Object) },
 	}
 	counted := predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, was := e.ObjectOld.(*lcmv1.LCMMachine)
-		after, is := e.ObjectNew.(*lcmv1.LCMMachine)
-		return was && is && (before.Status.State != after.Status.State || assigned(before).ClusterName != assigned(after).ClusterName)
+		before, oldOK := e.ObjectOld.(*lcmv1.LCMMachine)
+		after, newOK := e.ObjectNew.(*lcmv1.LCMMachine)
+		return oldOK && newOK && (before.Status.State != after.Status.State || assigned(before).ClusterName != assigned(after).ClusterName)
 	}}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("lcm-clusters").

@@ -62,10 +62,10 @@ func (r *Machines) Setup(mgr manager.Manager) error {
 }
 
 // machinesOf returns the requests for the machines of an LCMCluster.
-func (r *Machines) machinesOf(ctx context.Context, of client.Object) []reconcile.Request {
+func (r *Machines) machinesOf(ctx context.Context, cluster client.Object) []reconcile.Request {
 	return watch.Requests(ctx, r.Client, &lcmv1.LCMMachineList{}, func(m *lcmv1.LCMMachine) bool {
-		return assigned(m).ClusterName == of.GetName()
-	}, client.InNamespace(of.GetNamespace()))
+		return assigned(m).ClusterName == cluster.GetName()
+	}, client.InNamespace(cluster.GetNamespace()))
 }
 
 // Reconcile implements reconcile.Reconciler for an LCMMachine.

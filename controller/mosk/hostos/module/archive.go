@@ -186,14 +186,14 @@ func (a *Archive) check(e entry) error {
 		return fmt.Errorf("link to %q: the target must be relative", e.link)
 	}
 	// A ".." after a link leads to another place than it reads.
-	at, steps := path.Dir(e.name), strings.Split(e.link, "/")
+	target, steps := path.Dir(e.name), strings.Split(e.link, "/")
 	for i, step := range steps {
-		at = path.Join(at, step)
-		if at == ".." || strings.HasPrefix(at, "../") {
+		target = path.Join(target, step)
+		if target == ".." || strings.HasPrefix(target, "../") {
 			return fmt.Errorf("link to %q leaves the root of the archive", e.link)
 		}
-		if j, known := a.byName[at]; known && a.entries[j].kind == tar.TypeSymlink && i < len(steps)-1 {
-			return fmt.Errorf("link to %q leads through the link %q", e.link, at)
+		if j, known := a.byName[target]; known && a.entries[j].kind == tar.TypeSymlink && i < len(steps)-1 {
+			return fmt.Errorf("link to %q leads through the link %q", e.link, target)
 		}
 	}
 	return nil

@@ -240,9 +240,9 @@ func FuzzArchive(f *testing.F) {
 			if err != nil || d.Type()&os.ModeSymlink == 0 {
 				return err
 			}
-			at, err := filepath.EvalSymlinks(name)
-			if err == nil && at != dir && !strings.HasPrefix(at, dir+"/") {
-				t.Errorf("%s leads to %s, outside of %s", name, at, dir)
+			target, err := filepath.EvalSymlinks(name)
+			if err == nil && target != dir && !strings.HasPrefix(target, dir+"/") {
+				t.Errorf("%s leads to %s, outside of %s", name, target, dir)
 			}
 			return nil // a link may lead to nothing, or to itself
 		})

@@ -68,10 +68,10 @@ func TestParamsThatDoNotCountForTheHash(t *testing.T) {
 		{"dev", true, true},
 	} {
 		for _, names := range []struct {
-			of     []string
+			list   []string
 			exempt bool
 		}{{first, tt.first}, {second, tt.second}} {
-			for _, name := range names.of {
+			for _, name := range names.list {
 				params := map[string]string{"playbook": "main.yaml", name: "x"}
 				before := maps.Clone(params)
 				if got := Hash(with(hostOS[1], params), tt.version) == bare; got != names.exempt {

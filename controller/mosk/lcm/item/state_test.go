@@ -44,9 +44,9 @@ func failed(m *lcmv1.LCMMachine) {
 	}
 }
 
-func versions(want, is string) func(*lcmv1.LCMMachine) {
+func versions(want, current string) func(*lcmv1.LCMMachine) {
 	return func(m *lcmv1.LCMMachine) {
-		m.Spec.Components.UCPVersion, m.Status.Components.UCPVersion = want, is
+		m.Spec.Components.UCPVersion, m.Status.Components.UCPVersion = want, current
 	}
 }
 
@@ -56,8 +56,8 @@ func TestComputeState(t *testing.T) {
 		prep, depl, reco = lcmv1.PhasePrepare, lcmv1.PhaseDeploy, lcmv1.PhaseReconfigure
 		k0s, byo, ucp    = lcmv1.LCMTypeK0s, lcmv1.LCMTypeBYO, lcmv1.LCMTypeUCP
 	)
-	type of = []lcmv1.Phase
-	all := of{prep, depl, reco}
+	type phases = []lcmv1.Phase
+	all := phases{prep, depl, reco}
 	for _, tt := range []struct {
 		name string
 		m    *lcmv1.LCMMachine
@@ -67,26 +67,26 @@ func TestComputeState(t *testing.T) {
 		{"no InternalIP of a bastion", machine(k0s, nil, nil, noAddress, bastion), lcmv1.StateUninitialized},
 		{"licence not applied", machine(k0s, all, all, licensed), lcmv1.StateUninitialized},
 		{"licence applied", machine(k0s, all, all, licensed, applied), lcmv1.StateReady},
-		{"bastion", machine(k0s, of{depl}, nil, bastion), lcmv1.StateReady},
+		{"bastion", machine(k0s, phases{depl}, nil, bastion), lcmv1.StateReady},
 		{"bastion of an unknown type", machine("", nil, nil, bastion), lcmv1.StateReady},
 		{"no type", machine("", all, all), lcmv1.StateUninitialized},
 		{"unknown type", machine("openshift", all, all), lcmv1.StateUninitialized},
 
 		{"k0s: no items", machine(k0s, nil, nil), lcmv1.StatePending},
-		{"k0s: prepare", machine(k0s, of{prep}, nil), lcmv1.StatePrepare},
-		{"k0s: prepare alone stays when done", machine(k0s, of{prep}, of{prep}), lcmv1.StatePrepare},
-		{"k0s: deploy", machine(k0s, of{prep, depl}, of{prep}), lcmv1.StateDeploy},
-		{"k0s: deploy done", machine(k0s, of{prep, depl}, of{depl}), lcmv1.StateReady},
-		{"k0s: deploy failed", machine(k0s, of{depl}, of{depl}, failed), lcmv1.StateDeploy},
-		{"k0s: reconfigure waits for deploy", machine(k0s, all, of{reco}), lcmv1.StateDeploy},
-		{"k0s: reconfigure", machine(k0s, all, of{prep, depl}), lcmv1.StateReconfigure},
+		{"k0s: prepare", machine(k0s, phases{prep}, nil), lcmv1.StatePrepare},
+		{"k0s: prepare alone stays when done", machine(k0s, phases{prep}, phases{prep}), lcmv1.StatePrepare},
+		{"k0s: deploy", machine(k0s, phases{prep, depl}, phases{prep}), lcmv1.StateDeploy},
+		{"k0s: deploy done", machine(k0s, phases{prep, depl}, phases{depl}), lcmv1.StateReady},
+		{"k0s: deploy failed", machine(k0s, phases{depl}, phases{depl}, failed), lcmv1.StateDeploy},
+		{"k0s: reconfigure waits for deploy", machine(k0s, all, phases{reco}), lcmv1.StateDeploy},
+		{"k0s: reconfigure", machine(k0s, all, phases{prep, depl}), lcmv1.StateReconfigure},
 		{"k0s: all done", machine(k0s, all, all), lcmv1.StateReady},
-		{"k0s: reconfigure alone", machine(k0s, of{reco}, nil), lcmv1.StateReconfigure},
-		{"k0s: reconfigure done without deploy", machine(k0s, of{prep, reco}, of{reco}), lcmv1.StateReady},
+		{"k0s: reconfigure alone", machine(k0s, phases{reco}, nil), lcmv1.StateReconfigure},
+		{"k0s: reconfigure done without deploy", machine(k0s, phases{prep, reco}, phases{reco}), lcmv1.StateReady},
 		{"k0s: reboot demanded", machine(k0s, all, all, mustReboot), lcmv1.StateReboot},
 		{"k0s: reboot begun", machine(k0s, all, all, mustReboot, rebooting), lcmv1.StateReboot},
 		{"k0s: reboot done", machine(k0s, all, all, mustReboot, rebooted), lcmv1.StateReady},
-		{"k0s: reboot after the items", machine(k0s, all, of{prep, depl}, mustReboot), lcmv1.StateReconfigure},
+		{"k0s: reboot after the items", machine(k0s, all, phases{prep, depl}, mustReboot), lcmv1.StateReconfigure},
 		{"k0s: versions do not count", machine(k0s, all, all, versions("2", "1")), lcmv1.StateReady},
 
 		{"byo: no version", machine(byo, all, nil), lcmv1.StatePending},
@@ -94,7 +94,7 @@ func TestComputeState(t *testing.T) {
 		{"byo: the version, items and reboot do not count", machine(byo, all, nil, versions("2", "2"), mustReboot), lcmv1.StateReady},
 
 		{"ucp: no items", machine(ucp, nil, nil, versions("2", "2")), lcmv1.StatePending},
-		{"ucp: items first", machine(ucp, all, of{prep, depl}, versions("2", "1"), mustReboot), lcmv1.StateReconfigure},
+		{"ucp: items first", machine(ucp, all, phases{prep, depl}, versions("2", "1"), mustReboot), lcmv1.StateReconfigure},
 		{"ucp: then the reboot", machine(ucp, all, all, versions("2", "1"), mustReboot), lcmv1.StateReboot},
 		{"ucp: no version", machine(ucp, all, all, versions("2", "")), lcmv1.StateDeploy},
 		{"ucp: another version", machine(ucp, all, all, versions("2", "1"), mustReboot, rebooted), lcmv1.StateUpgrade},

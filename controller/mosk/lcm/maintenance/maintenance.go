@@ -178,8 +178,8 @@ func (v *operation) requestNode(ctx context.Context) (bool, string, error) {
 
 // request creates a request, unless it exists. A request of the same name for another cluster
 // or machine blocks until it is removed.
-func request(ctx context.Context, c client.Client, of client.ObjectKey, o client.Object) (bool, string, error) {
-	o.SetAnnotations(map[string]string{ofAnnotation: of.String()})
+func request(ctx context.Context, c client.Client, owner client.ObjectKey, o client.Object) (bool, string, error) {
+	o.SetAnnotations(map[string]string{ofAnnotation: owner.String()})
 	err := c.Get(ctx, client.ObjectKeyFromObject(o), o)
 	if apierrors.IsNotFound(err) {
 		err = c.Create(ctx, o)
@@ -187,16 +187,16 @@ func request(ctx context.Context, c client.Client, of client.ObjectKey, o client
 	if err != nil {
 		return false, "", err
 	}
-	if other := o.GetAnnotations()[ofAnnotation]; other != of.String() {
+	if other := o.GetAnnotations()[ofAnnotation]; other != owner.String() {
 		return false, fmt.Sprintf("the request %s is of %s: it waits until that is removed", o.GetName(), cmp.Or(other, "somebody else")), nil
 	}
 	return true, "", nil
 }
 
 // remove deletes a request, unless it is for another cluster or machine.
-func remove(ctx context.Context, c client.Client, of client.ObjectKey, o client.Object) error {
+func remove(ctx context.Context, c client.Client, owner client.ObjectKey, o client.Object) error {
 	err := c.Get(ctx, client.ObjectKeyFromObject(o), o)
-	if err == nil && o.GetAnnotations()[ofAnnotation] == of.String() {
+	if err == nil && o.GetAnnotations()[ofAnnotation] == owner.String() {
 		err = c.Delete(ctx, o)
 	}
 	return client.IgnoreNotFound(err)

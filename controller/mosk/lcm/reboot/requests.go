@@ -109,15 +109,15 @@ func decide(f facts) (status kaasv1.GracefulRebootRequestStatus, annotate string
 		if m.State != kaasv1.RebootInProgress {
 			continue
 		}
-		at := slices.IndexFunc(f.all, func(t target) bool { return t.machine.Name == m.Name })
+		index := slices.IndexFunc(f.all, func(t target) bool { return t.machine.Name == m.Name })
 		switch {
-		case at < 0: // it has left the cluster
+		case index < 0: // it has left the cluster
 			m.State = kaasv1.RebootCompleted
-		case f.all[at].lcm == nil:
+		case f.all[index].lcm == nil:
 			return wait("Machine %s has no LCMMachine", m.Name)
-		case f.all[at].asked():
+		case f.all[index].asked():
 			return wait("Machine %s is being rebooted", m.Name)
-		case f.all[at].booted().Equal(m.BootTime): // the annotation was not written, or removed by somebody
+		case f.all[index].booted().Equal(m.BootTime): // the annotation was not written, or removed by somebody
 			return status, m.Name
 		default:
 			m.State = kaasv1.RebootCompleted

@@ -109,18 +109,18 @@ func grouped(f facts) []*group {
 // begin.
 func decide(f facts) (steps []step) {
 	groups := grouped(f)
-	for at := 0; at < len(groups); {
-		stage := groups[at].index
+	for i := 0; i < len(groups); {
+		stage := groups[i].index
 		busy := false
-		for ; at < len(groups) && groups[at].index == stage; at++ {
-			more, unfinished := groups[at].next(&f.cluster)
+		for ; i < len(groups) && groups[i].index == stage; i++ {
+			more, unfinished := groups[i].next(&f.cluster)
 			steps, busy = append(steps, more...), busy || unfinished
 		}
 		if busy { // later groups wait; what was begun there earlier goes on
-			for ; at < len(groups); at++ {
-				for _, t := range groups[at].machines {
+			for ; i < len(groups); i++ {
+				for _, t := range groups[i].machines {
 					if t.updating() {
-						steps = append(steps, groups[at].stepOf(&f.cluster, t))
+						steps = append(steps, groups[i].stepOf(&f.cluster, t))
 					}
 				}
 			}

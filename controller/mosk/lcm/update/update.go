@@ -109,15 +109,15 @@ func (r *Clusters) observe(ctx context.Context, key client.ObjectKey) (facts, er
 	in := client.InNamespace(key.Namespace)
 	labelled := client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}
 	var all lcmv1.LCMMachineList
-	var of clusterv1.MachineList
+	var machines clusterv1.MachineList
 	var groups kaasv1.UpdateGroupList
-	if err := errors.Join(r.Client.List(ctx, &all, in), r.Client.List(ctx, &of, in, labelled), r.Client.List(ctx, &groups, in, labelled)); err != nil {
+	if err := errors.Join(r.Client.List(ctx, &all, in), r.Client.List(ctx, &machines, in, labelled), r.Client.List(ctx, &groups, in, labelled)); err != nil {
 		return f, fmt.Errorf("update: LCMCluster %s: %w", key, err)
 	}
 	f.groups = groups.Items
 	byName := map[string]*clusterv1.Machine{}
-	for i := range of.Items {
-		byName[of.Items[i].Name] = &of.Items[i]
+	for i := range machines.Items {
+		byName[machines.Items[i].Name] = &machines.Items[i]
 	}
 	for i := range all.Items {
 		m := &all.Items[i]

@@ -136,9 +136,9 @@ func (l *lab) Enter(_ context.Context, r maintenance.Request) (maintenance.Progr
 	}
 	count := map[string]int{}
 	for n := range l.cordoned {
-		of, _, _ := strings.Cut(n, "-")
-		count[of]++
-		l.most[of] = max(l.most[of], count[of])
+		group, _, _ := strings.Cut(n, "-")
+		count[group]++
+		l.most[group] = max(l.most[group], count[group])
 		l.most[""] = max(l.most[""], len(l.cordoned))
 	}
 	if l.blocked[name] {
@@ -263,8 +263,8 @@ func TestUpdateGroups(t *testing.T) {
 	l.passes(60)
 	var stages []string
 	for _, name := range l.updated() {
-		of, _, _ := strings.Cut(name, "-")
-		stage := map[string]string{"control": "control", "a": "3", "b": "3", "late": "7", "w": "9"}[of]
+		groupName, _, _ := strings.Cut(name, "-")
+		stage := map[string]string{"control": "control", "a": "3", "b": "3", "late": "7", "w": "9"}[groupName]
 		if len(stages) == 0 || stages[len(stages)-1] != stage {
 			stages = append(stages, stage)
 		}

@@ -66,15 +66,15 @@ func (r *Reconciler) credentials(ctx context.Context, c *clusterv1.Cluster) ([]b
 		return nil, nil
 	}
 	out := baremetalv1.Condition{Type: ConditionCredentials}
-	var is kaasv1.BareMetalHostCredential
-	switch err := r.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &is); {
+	var credential kaasv1.BareMetalHostCredential
+	switch err := r.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &credential); {
 	case apierrors.IsNotFound(err):
 		out.Message = fmt.Sprintf("spec.providerSpec.value.credentials: there is no BareMetalHostCredential %q in the namespace", name)
 	case err != nil:
 		return nil, fmt.Errorf("BareMetalHostCredential %s: %w", name, err)
-	case is.Status.ErrorMessage != "":
-		out.Message = fmt.Sprintf("BareMetalHostCredential %q: %s", name, is.Status.ErrorMessage)
-	case !is.Status.Ready:
+	case credential.Status.ErrorMessage != "":
+		out.Message = fmt.Sprintf("BareMetalHostCredential %q: %s", name, credential.Status.ErrorMessage)
+	case !credential.Status.Ready:
 		out.Message = fmt.Sprintf("BareMetalHostCredential %q is not ready yet", name)
 	default:
 		if out.Message, err = r.refusal(ctx, c.Namespace, name); err != nil {
@@ -109,10 +109,10 @@ func (r *Reconciler) refusal(ctx context.Context, namespace, credential string) 
 // condition. It creates none while the credential cannot be used; an existing one goes on. It
 // returns an error when another program uses the address, so that the reconcile is repeated.
 func (r *Reconciler) balance(ctx context.Context, c *clusterv1.Cluster, l *lcmv1.LCMCluster, credentials []baremetalv1.Condition, machines []clusterv1.Machine) (*lcmv1.Endpoint, []baremetalv1.Condition, error) {
-	host, of := c.Spec.ProviderSpec.Value.LoadBalancerHost, client.ObjectKeyFromObject(c).String()
+	host, key := c.Spec.ProviderSpec.Value.LoadBalancerHost, client.ObjectKeyFromObject(c).String()
 	if host == "" {
 		if r.Balancer != nil {
-			r.Balancer.Remove(of)
+			r.Balancer.Remove(key)
 		}
 		return nil, nil, nil
 	}
@@ -125,7 +125,7 @@ func (r *Reconciler) balance(ctx context.Context, c *clusterv1.Cluster, l *lcmv1
 	}
 	backends := backendsOf(machines)
 	if r.Balancer != nil {
-		err := r.Balancer.Apply(ctx, of, host, backends)
+		err := r.Balancer.Apply(ctx, key, host, backends)
 		var mistake *loadbalancer.AddressError
 		if errors.As(err, &mistake) {
 			return nil, wait("spec.providerSpec.value.loadBalancerHost %v", mistake), nil

@@ -32,12 +32,12 @@ func noDial(context.Context, loadbalancer.Backend) (net.Conn, error) { return ni
 
 // balancer is a Balancer that remembers what it has to forward, by Cluster.
 type balancer struct {
-	of  map[string]string // address and machines
-	err error
+	applied map[string]string // address and machines
+	err     error
 }
 
 // Apply implements Balancer.
-func (b *balancer) Apply(_ context.Context, of, host string, backends []loadbalancer.Backend) error {
+func (b *balancer) Apply(_ context.Context, cluster, host string, backends []loadbalancer.Backend) error {
 	if b.err != nil {
 		return b.err
 	}
@@ -45,12 +45,12 @@ func (b *balancer) Apply(_ context.Context, of, host string, backends []loadbala
 	for _, x := range backends {
 		text += fmt.Sprintf(" %s/%s=%s", x.Machine, x.Host, x.Address)
 	}
-	b.of[of] = text
+	b.applied[cluster] = text
 	return nil
 }
 
 // Remove implements Balancer.
-func (b *balancer) Remove(of string) { delete(b.of, of) }
+func (b *balancer) Remove(cluster string) { delete(b.applied, cluster) }
 
 func meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: key.Namespace, Name: name}
@@ -72,7 +72,7 @@ func balanced(t *testing.T, change func(*baremetalv1.ClusterProviderSpec), more 
 	value := &all[0].(*clusterv1.Cluster).Spec.ProviderSpec.Value
 	value.LoadBalancerHost = "127.0.0.5"
 	change(value)
-	l, b := start(t, all...), &balancer{of: map[string]string{}}
+	l, b := start(t, all...), &balancer{applied: map[string]string{}}
 	l.r.Balancer = b
 	return l, b
 }
@@ -98,24 +98,24 @@ func TestLoadBalancerFollowsReadyControlMachines(t *testing.T) {
 	maintained.Status.ProviderStatus.Maintenance = true
 	l, b := balanced(t, func(*baremetalv1.ClusterProviderSpec) {}, control("c-1", false), control("c-2", false), worker, maintained)
 	c := l.pass()
-	if got := condition(t, c, ConditionLoadBalancer); got.Ready || got.Message != "no Machine with the label cluster.sigs.k8s.io/control-plane is Ready" || b.of[key.String()] != "127.0.0.5" {
-		t.Errorf("condition %+v, balancer %v", got, b.of)
+	if got := condition(t, c, ConditionLoadBalancer); got.Ready || got.Message != "no Machine with the label cluster.sigs.k8s.io/control-plane is Ready" || b.applied[key.String()] != "127.0.0.5" {
+		t.Errorf("condition %+v, balancer %v", got, b.applied)
 	}
 	if e := l.lcm().Spec.ExternalEndpoint; e == nil || *e != (lcmv1.Endpoint{Host: "127.0.0.5", Port: 6443}) {
 		t.Errorf("externalEndpoint %+v", e)
 	}
 	setReady(l, control("c-2", false), true)
-	if got := condition(t, l.pass(), ConditionLoadBalancer); !got.Ready || b.of[key.String()] != "127.0.0.5 c-2/host-c-2=10.0.0.2" {
-		t.Errorf("condition %+v, balancer %v", got, b.of)
+	if got := condition(t, l.pass(), ConditionLoadBalancer); !got.Ready || b.applied[key.String()] != "127.0.0.5 c-2/host-c-2=10.0.0.2" {
+		t.Errorf("condition %+v, balancer %v", got, b.applied)
 	}
 	setReady(l, control("c-1", false), true)
 	setReady(l, control("c-2", false), false)
-	if l.pass(); b.of[key.String()] != "127.0.0.5 c-1/host-c-1=10.0.0.1" {
-		t.Errorf("balancer %v", b.of)
+	if l.pass(); b.applied[key.String()] != "127.0.0.5 c-1/host-c-1=10.0.0.1" {
+		t.Errorf("balancer %v", b.applied)
 	}
 	update(l, c, func(c *clusterv1.Cluster) { c.Spec.ProviderSpec.Value.LoadBalancerHost = "" })
-	if c = l.pass(); len(b.of) > 0 || hasCondition(c, ConditionLoadBalancer) || l.lcm().Spec.ExternalEndpoint != nil {
-		t.Errorf("without loadBalancerHost: %v, %+v", b.of, c.Status.ProviderStatus.Conditions)
+	if c = l.pass(); len(b.applied) > 0 || hasCondition(c, ConditionLoadBalancer) || l.lcm().Spec.ExternalEndpoint != nil {
+		t.Errorf("without loadBalancerHost: %v, %+v", b.applied, c.Status.ProviderStatus.Conditions)
 	}
 }
 
@@ -134,8 +134,8 @@ func TestLoadBalancerEndsWithItsCluster(t *testing.T) {
 	l, b := balanced(t, func(*baremetalv1.ClusterProviderSpec) {}, m)
 	c := l.pass()
 	l.must(l.Delete(t.Context(), c))
-	if l.pass(); len(b.of) > 0 {
-		t.Errorf("the Cluster is being deleted, and the balancer has %v", b.of)
+	if l.pass(); len(b.applied) > 0 {
+		t.Errorf("the Cluster is being deleted, and the balancer has %v", b.applied)
 	}
 }
 
@@ -175,8 +175,8 @@ func TestCredentialOfACluster(t *testing.T) {
 	account := &kaasv1.BareMetalHostCredential{ObjectMeta: meta("account")}
 	l.must(l.Create(t.Context(), account))
 	waits("is not ready yet")
-	if got := condition(t, l.pass(), ConditionLoadBalancer); len(b.of) > 0 || got.Ready || got.Message != `it waits for the BareMetalHostCredential "account"` || l.lcm().Spec.ExternalEndpoint != nil {
-		t.Errorf("balancer %v, condition %+v", b.of, got)
+	if got := condition(t, l.pass(), ConditionLoadBalancer); len(b.applied) > 0 || got.Ready || got.Message != `it waits for the BareMetalHostCredential "account"` || l.lcm().Spec.ExternalEndpoint != nil {
+		t.Errorf("balancer %v, condition %+v", b.applied, got)
 	}
 	update(l, account, func(c *kaasv1.BareMetalHostCredential) { c.Status.ErrorMessage = "there is no Secret" })
 	waits(`BareMetalHostCredential "account": there is no Secret`)
@@ -189,18 +189,18 @@ func TestCredentialOfACluster(t *testing.T) {
 	update(l, account, func(c *kaasv1.BareMetalHostCredential) { c.Status = kaasv1.BareMetalHostCredentialStatus{Ready: true} })
 	l.must(errors.Join(l.Create(t.Context(), server("s-0", "account", "registration error")), l.Create(t.Context(), server("s-1", "other", ""))))
 	waits(`BareMetalHostInventory "s-0": 401 of s-0`)
-	if len(b.of) > 0 {
-		t.Errorf("balancer %v", b.of)
+	if len(b.applied) > 0 {
+		t.Errorf("balancer %v", b.applied)
 	}
 	l.must(l.Create(t.Context(), server("s-2", "account", "")))
 	waits("")
-	if b.of[key.String()] != "127.0.0.5" {
-		t.Errorf("balancer %v", b.of)
+	if b.applied[key.String()] != "127.0.0.5" {
+		t.Errorf("balancer %v", b.applied)
 	}
 	l.must(l.Delete(t.Context(), account))
 	waits("there is no BareMetalHostCredential")
-	if b.of[key.String()] != "127.0.0.5" || l.lcm().Spec.ExternalEndpoint == nil {
-		t.Errorf("the balancer that was there has gone: %v", b.of)
+	if b.applied[key.String()] != "127.0.0.5" || l.lcm().Spec.ExternalEndpoint == nil {
+		t.Errorf("the balancer that was there has gone: %v", b.applied)
 	}
 }
 

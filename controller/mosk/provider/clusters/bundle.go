@@ -27,14 +27,14 @@ import (
 // ClusterUpdatePlan that updates the charts begins, the bundle has the charts of its previous
 // release.
 func (r *Reconciler) bundle(ctx context.Context, c *clusterv1.Cluster, w release.Wanted, to *kaasv1.ClusterRelease) (*lcmv1.HelmBundle, error) {
-	is, err := r.readBundle(ctx, c)
+	current, err := r.readBundle(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	if is != nil && is.Spec.Release != "" && is.Spec.Release != to.Name {
+	if current != nil && current.Spec.Release != "" && current.Spec.Release != to.Name {
 		plan, err := release.PlanOf(ctx, r.Client, client.ObjectKeyFromObject(c), to.Name)
 		if err == nil && release.Withheld(plan, kaasv1.StepComponents) {
-			to, err = release.Get(ctx, r.Client, is.Spec.Release)
+			to, err = release.Get(ctx, r.Client, current.Spec.Release)
 		}
 		if err != nil {
 			return nil, err
@@ -44,21 +44,21 @@ func (r *Reconciler) bundle(ctx context.Context, c *clusterv1.Cluster, w release
 	if err != nil {
 		return nil, err
 	}
-	if is == nil {
-		is = &lcmv1.HelmBundle{Spec: spec}
-		is.Namespace, is.Name = c.Namespace, c.Name
-		is.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c, clusterv1.GroupVersion.WithKind("Cluster"))}
-		return is, r.Client.Create(ctx, is)
+	if current == nil {
+		current = &lcmv1.HelmBundle{Spec: spec}
+		current.Namespace, current.Name = c.Namespace, c.Name
+		current.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c, clusterv1.GroupVersion.WithKind("Cluster"))}
+		return current, r.Client.Create(ctx, current)
 	}
-	if !metav1.IsControlledBy(is, c) {
-		return nil, release.Mistake("HelmBundle %q exists, and is not the Cluster's: remove it", is.Name)
+	if !metav1.IsControlledBy(current, c) {
+		return nil, release.Mistake("HelmBundle %q exists, and is not the Cluster's: remove it", current.Name)
 	}
-	if equality.Semantic.DeepEqual(is.Spec, spec) {
-		return is, nil
+	if equality.Semantic.DeepEqual(current.Spec, spec) {
+		return current, nil
 	}
-	before := is.DeepCopy()
-	is.Spec = spec
-	return is, r.patch(ctx, before, is)
+	before := current.DeepCopy()
+	current.Spec = spec
+	return current, r.patch(ctx, before, current)
 }
 
 // readBundle returns the HelmBundle of a Cluster, nil when there is none.
@@ -78,10 +78,10 @@ func helmCondition(b *lcmv1.HelmBundle) baremetalv1.Condition {
 	out := baremetalv1.Condition{Type: ConditionHelm, Ready: true}
 	var not []string
 	for _, s := range b.Spec.Releases {
-		switch is := b.Status.ReleaseStatuses[s.Name]; {
-		case is.Success && is.Ready && b.Status.ObservedGeneration == b.Generation:
-		case is.Message != "":
-			not = append(not, s.Name+": "+is.Message)
+		switch status := b.Status.ReleaseStatuses[s.Name]; {
+		case status.Success && status.Ready && b.Status.ObservedGeneration == b.Generation:
+		case status.Message != "":
+			not = append(not, s.Name+": "+status.Message)
 		default:
 			not = append(not, s.Name+" is not ready")
 		}

@@ -121,9 +121,9 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 
 // clustersOf enqueues the Clusters of a Scope.
 func (r *Reconciler) clustersOf(ctx context.Context, o client.Object) (out []reconcile.Request) {
-	of := o.(*iamv1.Scope).Spec
+	scope := o.(*iamv1.Scope).Spec
 	for _, c := range r.allClusters(ctx, nil) {
-		if (of.Namespace == "" || of.Namespace == c.Namespace) && (of.Cluster == "" || of.Cluster == c.Name) {
+		if (scope.Namespace == "" || scope.Namespace == c.Namespace) && (scope.Cluster == "" || scope.Cluster == c.Name) {
 			out = append(out, c)
 		}
 	}
@@ -266,15 +266,15 @@ func (r *Reconciler) write(ctx context.Context, c *clusterv1.Cluster, l *lcmv1.L
 		want = l.DeepCopy()
 	}
 	spec := &want.Spec
-	is := spec.MachinesTypes
+	current := spec.MachinesTypes
 	spec.MachinesTypes = map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineControl: {}, lcmv1.MachineWorker: {}}
-	for of, items := range to.Spec.MachineTypes {
-		spec.MachinesTypes[of] = slices.Clone(items)
+	for machineType, items := range to.Spec.MachineTypes {
+		spec.MachinesTypes[machineType] = slices.Clone(items)
 	}
-	for of, items := range is {
+	for machineType, items := range current {
 		for _, it := range items {
 			if item.IsHostOS(it) {
-				spec.MachinesTypes[of] = append(spec.MachinesTypes[of], it)
+				spec.MachinesTypes[machineType] = append(spec.MachinesTypes[machineType], it)
 			}
 		}
 	}
@@ -300,7 +300,7 @@ func (r *Reconciler) write(ctx context.Context, c *clusterv1.Cluster, l *lcmv1.L
 }
 
 // record writes the status, if it has changed.
-func (r *Reconciler) record(ctx context.Context, c *clusterv1.Cluster, status baremetalv1.ClusterProviderStatus, machines []clusterv1.Machine, of ...baremetalv1.Condition) error {
+func (r *Reconciler) record(ctx context.Context, c *clusterv1.Cluster, status baremetalv1.ClusterProviderStatus, machines []clusterv1.Machine, found ...baremetalv1.Condition) error {
 	before := c.DeepCopy()
 	status.TypeMeta = metav1.TypeMeta{APIVersion: "baremetal.k8s.io/v1alpha1", Kind: "BaremetalClusterProviderStatus"}
 	status.Maintenance = c.Spec.ProviderSpec.Value.Maintenance
@@ -318,7 +318,7 @@ func (r *Reconciler) record(ctx context.Context, c *clusterv1.Cluster, status ba
 	if !ready.Ready {
 		ready.Message = fmt.Sprintf("%d of %d Machines are ready", status.Nodes.Ready, len(machines))
 	}
-	conditions := append(of, ready)
+	conditions := append(found, ready)
 	for _, other := range status.Conditions {
 		if !optional[other.Type] && !slices.ContainsFunc(conditions, func(c baremetalv1.Condition) bool { return c.Type == other.Type }) {
 			conditions = append(conditions, other)

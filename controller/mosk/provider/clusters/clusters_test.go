@@ -126,7 +126,7 @@ func clusterRelease(name, version string) *kaasv1.ClusterRelease {
 	}}
 }
 
-func kaasRelease(name, version, of string) *kaasv1.KaaSRelease {
+func kaasRelease(name, version, clusterRelease string) *kaasv1.KaaSRelease {
 	to := func(name, version string, upgrades ...string) kaasv1.SupportedClusterRelease {
 		out := kaasv1.SupportedClusterRelease{Name: name, Version: version}
 		for _, v := range upgrades {
@@ -135,7 +135,7 @@ func kaasRelease(name, version, of string) *kaasv1.KaaSRelease {
 		return out
 	}
 	return &kaasv1.KaaSRelease{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kaasv1.KaaSReleaseSpec{
-		Version: version, ClusterRelease: of,
+		Version: version, ClusterRelease: clusterRelease,
 		SupportedClusterReleases: []kaasv1.SupportedClusterRelease{to("mosk-1", "1.0.0", "1.1.0"), to("mosk-2", "1.1.0", "1.10.0"), to("mosk-3", "1.10.0")},
 	}}
 }
@@ -150,14 +150,14 @@ func objects(more ...client.Object) []client.Object {
 	}, more...)
 }
 
-func condition(t *testing.T, c *clusterv1.Cluster, of string) baremetalv1.Condition {
+func condition(t *testing.T, c *clusterv1.Cluster, conditionType string) baremetalv1.Condition {
 	t.Helper()
-	for _, is := range c.Status.ProviderStatus.Conditions {
-		if is.Type == of {
-			return is
+	for _, found := range c.Status.ProviderStatus.Conditions {
+		if found.Type == conditionType {
+			return found
 		}
 	}
-	t.Fatalf("no condition %s: %+v", of, c.Status.ProviderStatus.Conditions)
+	t.Fatalf("no condition %s: %+v", conditionType, c.Status.ProviderStatus.Conditions)
 	return baremetalv1.Condition{}
 }
 
@@ -184,8 +184,8 @@ func TestUpgradeAlongTheSupportedPath(t *testing.T) {
 	l.pass()
 	its := item.HostOS("test", "sample", "1.0.0", lcmv1.PhaseReconfigure)
 	x := l.lcm()
-	for of := range x.Spec.MachinesTypes {
-		x.Spec.MachinesTypes[of] = append(x.Spec.MachinesTypes[of], its[:]...)
+	for machineType := range x.Spec.MachinesTypes {
+		x.Spec.MachinesTypes[machineType] = append(x.Spec.MachinesTypes[machineType], its[:]...)
 	}
 	l.must(l.Update(t.Context(), x))
 	for _, tt := range []struct{ to, deployed, message string }{
@@ -271,10 +271,10 @@ func TestNodesAreCountedAndDeletedFirst(t *testing.T) {
 		t.Errorf("status %+v", p)
 	}
 	b := m("b", true)
-	var is clusterv1.Machine
-	l.must(l.Get(t.Context(), client.ObjectKeyFromObject(b), &is))
-	is.Status = b.Status
-	l.must(l.Status().Update(t.Context(), &is))
+	var current clusterv1.Machine
+	l.must(l.Get(t.Context(), client.ObjectKeyFromObject(b), &current))
+	current.Status = b.Status
+	l.must(l.Status().Update(t.Context(), &current))
 	if p := l.pass().Status.ProviderStatus; !p.Ready {
 		t.Errorf("status %+v", p)
 	}

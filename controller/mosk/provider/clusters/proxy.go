@@ -42,20 +42,20 @@ type proxySecret struct{ name, hash string }
 // proxy writes the Secret with the values of the Proxy that a Cluster names, and returns it
 // with the condition. Without a Proxy it removes the Secret.
 func (r *Reconciler) proxy(ctx context.Context, c *clusterv1.Cluster) (proxySecret, []baremetalv1.Condition, error) {
-	is := new(corev1.Secret)
+	current := new(corev1.Secret)
 	key := client.ObjectKey{Namespace: c.Namespace, Name: item.ProxySecret(c.Name)}
 	name := c.Spec.ProviderSpec.Value.Proxy
 	created := false
 	if name != "" || hasProxy(c) { // else there was none
-		err := r.Reader.Get(ctx, key, is)
+		err := r.Reader.Get(ctx, key, current)
 		if client.IgnoreNotFound(err) != nil {
 			return proxySecret{}, nil, err
 		}
 		created = err == nil
 	}
 	if name == "" {
-		if created && metav1.IsControlledBy(is, c) {
-			return proxySecret{}, nil, client.IgnoreNotFound(r.Client.Delete(ctx, is))
+		if created && metav1.IsControlledBy(current, c) {
+			return proxySecret{}, nil, client.IgnoreNotFound(r.Client.Delete(ctx, current))
 		}
 		return proxySecret{}, nil, nil
 	}
@@ -68,16 +68,16 @@ func (r *Reconciler) proxy(ctx context.Context, c *clusterv1.Cluster) (proxySecr
 	} else if err != nil {
 		return proxySecret{}, nil, fmt.Errorf("Proxy %s: %w", name, err)
 	}
-	if created && !metav1.IsControlledBy(is, c) {
+	if created && !metav1.IsControlledBy(current, c) {
 		return proxySecret{}, wait("Secret %q exists, and is not the Cluster's: remove it", key.Name), nil
 	}
-	want := is.DeepCopy()
+	want := current.DeepCopy()
 	want.Data = map[string][]byte{}
-	for of, value := range map[string]string{
+	for field, value := range map[string]string{
 		item.ProxyHTTPKey: string(p.Spec.HTTPProxy), item.ProxyHTTPSKey: string(p.Spec.HTTPSProxy), item.ProxyNoneKey: p.Spec.NoProxy,
 	} {
 		if value != "" {
-			want.Data[of] = []byte(value)
+			want.Data[field] = []byte(value)
 		}
 	}
 	var err error
@@ -86,8 +86,8 @@ func (r *Reconciler) proxy(ctx context.Context, c *clusterv1.Cluster) (proxySecr
 		want.Namespace, want.Name = key.Namespace, key.Name
 		want.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c, clusterv1.GroupVersion.WithKind("Cluster"))}
 		err = r.Client.Create(ctx, want)
-	case !equality.Semantic.DeepEqual(is.Data, want.Data):
-		err = r.patch(ctx, is, want)
+	case !equality.Semantic.DeepEqual(current.Data, want.Data):
+		err = r.patch(ctx, current, want)
 	}
 	if err != nil {
 		return proxySecret{}, nil, fmt.Errorf("Secret %s: %w", key.Name, err)
@@ -115,10 +115,10 @@ func hasProxy(c *clusterv1.Cluster) bool {
 
 // removeProxy deletes the Secret of a Cluster.
 func (r *Reconciler) removeProxy(ctx context.Context, c *clusterv1.Cluster) error {
-	is := new(corev1.Secret)
-	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: item.ProxySecret(c.Name)}, is)
-	if err == nil && metav1.IsControlledBy(is, c) {
-		err = r.Client.Delete(ctx, is)
+	current := new(corev1.Secret)
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: item.ProxySecret(c.Name)}, current)
+	if err == nil && metav1.IsControlledBy(current, c) {
+		err = r.Client.Delete(ctx, current)
 	}
 	return client.IgnoreNotFound(err)
 }

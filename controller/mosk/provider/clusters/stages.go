@@ -74,30 +74,30 @@ func (r *Reconciler) recordStages(ctx context.Context, c *clusterv1.Cluster, mac
 	out := &kaasv1.ClusterDeploymentStatus{ObjectMeta: metav1.ObjectMeta{
 		Namespace: c.Namespace, Name: c.Name, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c, clusterv1.GroupVersion.WithKind("Cluster"))},
 	}}
-	is := new(kaasv1.ClusterDeploymentStatus)
-	err = r.Client.Get(ctx, client.ObjectKeyFromObject(c), is)
+	current := new(kaasv1.ClusterDeploymentStatus)
+	err = r.Client.Get(ctx, client.ObjectKeyFromObject(c), current)
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
 	created := err == nil
-	if created && !metav1.IsControlledBy(is, c) {
-		return fmt.Errorf("%q exists, and is not the Cluster's: remove it", is.Name)
+	if created && !metav1.IsControlledBy(current, c) {
+		return fmt.Errorf("%q exists, and is not the Cluster's: remove it", current.Name)
 	}
 	if created {
-		out = is.DeepCopy()
+		out = current.DeepCopy()
 	}
 	if s.ReleaseRefs.Current != nil {
 		out.Release = s.ReleaseRefs.Current.Name
 	}
 	now := metav1.NewTime(r.Wall.Now().Truncate(1e9)) // as JSON has it
-	out.Stages = progress(is.Stages, facts, now)
+	out.Stages = progress(current.Stages, facts, now)
 	switch {
 	case !created:
 		return r.Client.Create(ctx, out)
-	case equality.Semantic.DeepEqual(is, out):
+	case equality.Semantic.DeepEqual(current, out):
 		return nil
 	}
-	return r.patch(ctx, is, out)
+	return r.patch(ctx, current, out)
 }
 
 // progress returns the stages that follow from facts. A stage that was a success stays one; a
@@ -153,10 +153,10 @@ func (r *Reconciler) networkWaits(ctx context.Context, c *clusterv1.Cluster, mac
 
 // removeStages deletes the history of a Cluster.
 func (r *Reconciler) removeStages(ctx context.Context, c *clusterv1.Cluster) error {
-	is := new(kaasv1.ClusterDeploymentStatus)
-	err := r.Client.Get(ctx, client.ObjectKeyFromObject(c), is)
-	if err == nil && metav1.IsControlledBy(is, c) && is.DeletionTimestamp.IsZero() {
-		err = r.Client.Delete(ctx, is)
+	current := new(kaasv1.ClusterDeploymentStatus)
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(c), current)
+	if err == nil && metav1.IsControlledBy(current, c) && current.DeletionTimestamp.IsZero() {
+		err = r.Client.Delete(ctx, current)
 	}
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -35,8 +35,8 @@ func (l *lab) admits(c *clusterv1.Cluster, want string) {
 }
 
 // lcmMachine returns an LCMMachine of a cluster that has reached a release.
-func lcmMachine(name, of, reached string) *lcmv1.LCMMachine {
-	m := &lcmv1.LCMMachine{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: of}}}
+func lcmMachine(name, cluster, reached string) *lcmv1.LCMMachine {
+	m := &lcmv1.LCMMachine{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}}}
 	m.Status.Release = reached
 	return m
 }
@@ -100,20 +100,20 @@ func TestChartsWaitForTheirStep(t *testing.T) {
 	l := start(t, objects(p)...)
 	l.pass()
 	l.ask("mosk-2", nil)
-	of := func() string {
+	bundleRelease := func() string {
 		b := new(lcmv1.HelmBundle)
 		l.must(l.Get(t.Context(), key, b))
 		return b.Spec.Release
 	}
-	if l.lcm().Spec.Release != "mosk-2" || of() != "mosk-1" {
-		t.Errorf("LCMCluster has %s, HelmBundle %s", l.lcm().Spec.Release, of())
+	if l.lcm().Spec.Release != "mosk-2" || bundleRelease() != "mosk-1" {
+		t.Errorf("LCMCluster has %s, HelmBundle %s", l.lcm().Spec.Release, bundleRelease())
 	}
 	p.Status.Steps = []kaasv1.PlanStepStatus{{ID: kaasv1.StepComponents, Status: kaasv1.PlanInProgress}}
-	is := new(kaasv1.ClusterUpdatePlan)
-	l.must(l.Get(t.Context(), client.ObjectKeyFromObject(p), is))
-	is.Status = p.Status
-	l.must(l.Update(t.Context(), is))
-	if l.pass(); of() != "mosk-2" {
-		t.Errorf("HelmBundle has %s", of())
+	current := new(kaasv1.ClusterUpdatePlan)
+	l.must(l.Get(t.Context(), client.ObjectKeyFromObject(p), current))
+	current.Status = p.Status
+	l.must(l.Update(t.Context(), current))
+	if l.pass(); bundleRelease() != "mosk-2" {
+		t.Errorf("HelmBundle has %s", bundleRelease())
 	}
 }

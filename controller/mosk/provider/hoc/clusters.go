@@ -59,16 +59,16 @@ func (r *clusters) reconcile(ctx context.Context, key types.NamespacedName) erro
 		return err
 	}
 	before := c.DeepCopy()
-	for _, of := range machineTypes {
-		is, exists := c.Spec.MachinesTypes[of]
-		items := clusterItems(is, all)
+	for _, machineType := range machineTypes {
+		current, exists := c.Spec.MachinesTypes[machineType]
+		items := clusterItems(current, all)
 		if len(items) == 0 && !exists {
 			continue
 		}
 		if c.Spec.MachinesTypes == nil {
 			c.Spec.MachinesTypes = map[lcmv1.MachineType][]lcmv1.LCMStateItem{}
 		}
-		c.Spec.MachinesTypes[of] = items
+		c.Spec.MachinesTypes[machineType] = items
 	}
 	if equality.Semantic.DeepEqual(before.Spec, c.Spec) {
 		return nil

@@ -37,8 +37,8 @@ func (r *configurations) setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hoc-configurations").
 		For(&kaasv1.HostOSConfiguration{}).
-		Watches(&kaasv1.HostOSConfiguration{}, r.enqueue(func(o *kaasv1.HostOSConfiguration, of client.Object) bool {
-			return o.Name != of.GetName() && stageOf(o) == removed // it may have waited for a name
+		Watches(&kaasv1.HostOSConfiguration{}, r.enqueue(func(o *kaasv1.HostOSConfiguration, object client.Object) bool {
+			return o.Name != object.GetName() && stageOf(o) == removed // it may have waited for a name
 		})).
 		Watches(&lcmv1.LCMCluster{}, r.enqueue(func(o *kaasv1.HostOSConfiguration, _ client.Object) bool { return waits(o) })).
 		Watches(&lcmv1.LCMMachine{}, r.machineEvents()).
@@ -49,14 +49,14 @@ func (r *configurations) setup(mgr manager.Manager) error {
 
 // enqueue enqueues the objects of a namespace that an event of another object changes.
 func (r *configurations) enqueue(changed func(*kaasv1.HostOSConfiguration, client.Object) bool) handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, of client.Object) []reconcile.Request {
-		all, err := r.configurations(ctx, of.GetNamespace())
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+		all, err := r.configurations(ctx, object.GetNamespace())
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "host OS configurations are not listed")
 		}
 		var out []reconcile.Request
 		for _, o := range all {
-			if changed(o, of) {
+			if changed(o, object) {
 				out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
 			}
 		}
@@ -72,21 +72,21 @@ func waits(o *kaasv1.HostOSConfiguration) bool {
 // machineEvents enqueues the objects whose entry of the machine in machinesStates is out of
 // date, and those that wait for removed items.
 func (r *configurations) machineEvents() handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, of client.Object) []reconcile.Request {
-		all, err := r.configurations(ctx, of.GetNamespace())
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+		all, err := r.configurations(ctx, object.GetNamespace())
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "host OS configurations are not listed")
 		}
 		m, l := new(clusterv1.Machine), new(lcmv1.LCMMachine)
-		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(of), m); err != nil {
+		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(object), m); err != nil {
 			m = nil
 		}
-		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(of), l); err != nil {
+		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(object), l); err != nil {
 			l = nil
 		}
 		var out []reconcile.Request
 		for _, o := range all {
-			if waits(o) || changed(o, all, m, l, client.ObjectKeyFromObject(of)) {
+			if waits(o) || changed(o, all, m, l, client.ObjectKeyFromObject(object)) {
 				out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
 			}
 		}
@@ -97,14 +97,14 @@ func (r *configurations) machineEvents() handler.EventHandler {
 // changed reports whether an object's entry of a machine is out of date. m and l are nil when
 // they do not exist.
 func changed(o *kaasv1.HostOSConfiguration, all []*kaasv1.HostOSConfiguration, m *clusterv1.Machine, l *lcmv1.LCMMachine, key types.NamespacedName) bool {
-	var is, want *kaasv1.ConfigMachineState
+	var current, want *kaasv1.ConfigMachineState
 	if s, exists := o.Status.MachinesStates[key.String()]; exists {
-		is = &s
+		current = &s
 	}
 	if m != nil || l != nil {
 		want = newTarget(m, l).state(o, exclusive(o, all))
 	}
-	return !isState(is, want)
+	return !isState(current, want)
 }
 
 // nameOf returns the name of a machine in machinesStates.
@@ -251,8 +251,8 @@ func (r *configurations) observe(ctx context.Context, namespace string) (facts, 
 func (f facts) left(named map[string]bool) []string {
 	found := map[string]bool{}
 	for _, c := range f.clusters {
-		for _, of := range machineTypes {
-			for _, it := range c.Spec.MachinesTypes[of] {
+		for _, machineType := range machineTypes {
+			for _, it := range c.Spec.MachinesTypes[machineType] {
 				if named[it.Name] {
 					found[it.Name] = true
 				}

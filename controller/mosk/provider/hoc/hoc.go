@@ -104,12 +104,12 @@ func stays(o *kaasv1.HostOSConfiguration, name string) bool {
 // concerns reports whether a change of an object concerns LCMClusters and LCMMachines. Most
 // changes are those of machinesStates.
 func concerns(a, b *kaasv1.HostOSConfiguration) bool {
-	of := func(o *kaasv1.HostOSConfiguration) kaasv1.HostOSConfigurationStatus {
+	statusOf := func(o *kaasv1.HostOSConfiguration) kaasv1.HostOSConfigurationStatus {
 		return kaasv1.HostOSConfigurationStatus{
 			IsValid: o.Status.IsValid, ObservedGeneration: o.Status.ObservedGeneration, Configs: o.Status.Configs, StateItems: o.Status.StateItems,
 		}
 	}
 	return a.DeletionTimestamp.IsZero() != b.DeletionTimestamp.IsZero() || a.Generation != b.Generation ||
 		controllerutil.ContainsFinalizer(a, Finalizer) != controllerutil.ContainsFinalizer(b, Finalizer) ||
-		!equality.Semantic.DeepEqual(of(a), of(b))
+		!equality.Semantic.DeepEqual(statusOf(a), statusOf(b))
 }

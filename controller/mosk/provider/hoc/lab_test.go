@@ -253,19 +253,19 @@ func (l *lab) machine(name string, f func(*clusterv1.Machine)) {
 func (l *lab) agent(name string, exitCode func(lcmv1.LCMStateItem) int) (executed []string) {
 	l.t.Helper()
 	m := l.lcmMachine(name)
-	is := map[string]lcmv1.StateItemStatus{}
+	statuses := map[string]lcmv1.StateItemStatus{}
 	for _, it := range m.Spec.StateItems {
 		if s, exists := m.Status.StateItemStatuses[it.Name]; exists {
-			is[it.Name] = s
+			statuses[it.Name] = s
 		}
 	}
-	m.Status.StateItemStatuses = is
+	m.Status.StateItemStatuses = statuses
 	for _, it := range m.Spec.StateItems {
-		if item.Ready(it, is, "") {
+		if item.Ready(it, statuses, "") {
 			continue
 		}
 		code := exitCode(it)
-		is[it.Name] = lcmv1.StateItemStatus{Hash: item.Hash(it, ""), ExitCode: code, Attempt: is[it.Name].Attempt + 1, FinishedAt: &metav1.Time{Time: started}}
+		statuses[it.Name] = lcmv1.StateItemStatus{Hash: item.Hash(it, ""), ExitCode: code, Attempt: statuses[it.Name].Attempt + 1, FinishedAt: &metav1.Time{Time: started}}
 		if executed = append(executed, it.Name); code != 0 {
 			break
 		}

@@ -89,9 +89,9 @@ func TestSelectorSelectsNoMachine(t *testing.T) {
 		if m := l.lcmMachine("w-0"); m.Spec.StateItemsOverwrites != nil || len(m.Spec.StateItems) != 1 {
 			t.Errorf("%s: overwrites %v, items %v", name, m.Spec.StateItemsOverwrites, m.Spec.StateItems)
 		}
-		var is kaasv1.HostOSConfiguration
-		if err := l.Get(t.Context(), client.ObjectKeyFromObject(o), &is); err != nil || is.Status.MachinesStates != nil {
-			t.Errorf("%s: machinesStates %v, %v", name, is.Status.MachinesStates, err)
+		var current kaasv1.HostOSConfiguration
+		if err := l.Get(t.Context(), client.ObjectKeyFromObject(o), &current); err != nil || current.Status.MachinesStates != nil {
+			t.Errorf("%s: machinesStates %v, %v", name, current.Status.MachinesStates, err)
 		}
 	}
 }
@@ -164,15 +164,15 @@ func TestDistributionThatTheModuleDoesNotSupport(t *testing.T) {
 	})
 	others := []string{releaseItem.Name, "host-os-download-test-other-1.0.0-reconfigure", "host-os-test-other-1.0.0-reconfigure"}
 	for _, tt := range []struct {
-		is      []string
-		message string
+		distributions []string
+		message       string
 	}{
 		{nil, "sample-1.0.0: the distribution is not reported yet: the module is for ubuntu/jammy, ubuntu/noble alone"},
 		{[]string{"debian/bookworm"}, "sample-1.0.0: the distribution debian/bookworm is not one of ubuntu/jammy, ubuntu/noble"},
 		{[]string{"ubuntu/noble"}, ""},
 	} {
 		m := l.lcmMachine("w-0")
-		m.Status.Distribution = tt.is
+		m.Status.Distribution = tt.distributions
 		if err := l.Status().Update(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
@@ -182,10 +182,10 @@ func TestDistributionThatTheModuleDoesNotSupport(t *testing.T) {
 			want = []string{releaseItem.Name, download, playbook, others[1], others[2]}
 		}
 		if diff := cmp.Diff(want, l.items("w-0")); diff != "" {
-			t.Errorf("%q: items (-want +got):\n%s", tt.is, diff)
+			t.Errorf("%q: items (-want +got):\n%s", tt.distributions, diff)
 		}
 		if s := l.hoc("test").Status.MachinesStates["lab/w-0"]; s.Message != tt.message || len(s.ConfigStateItemsStatuses) != len(want)/2 {
-			t.Errorf("%q: state %+v, want message %q", tt.is, s, tt.message)
+			t.Errorf("%q: state %+v, want message %q", tt.distributions, s, tt.message)
 		}
 	}
 }
@@ -236,8 +236,8 @@ func TestChangeOfASecret(t *testing.T) {
 // statement H22: items are withheld from one machine, and the others proceed.
 func TestMachineThatIsNotReady(t *testing.T) {
 	l := start(t, objects([]client.Object{lcmCluster(), hoc("test", config("sample", "1.0.0", `{"a":1}`))}, worker("w-0"), worker("w-1"), worker("w-2"))...)
-	maintenance := func(is bool) func(*clusterv1.Machine) {
-		return func(m *clusterv1.Machine) { m.Spec.ProviderSpec.Value.Maintenance = is }
+	maintenance := func(on bool) func(*clusterv1.Machine) {
+		return func(m *clusterv1.Machine) { m.Spec.ProviderSpec.Value.Maintenance = on }
 	}
 	l.machine("w-1", maintenance(true))
 	l.run("w-0", "w-1", "w-2")
@@ -271,10 +271,10 @@ func TestStatesOfItems(t *testing.T) {
 	states := func() string {
 		var out []string
 		s := l.hoc("test").Status.MachinesStates["lab/w-0"].ConfigStateItemsStatuses
-		for _, is := range []kaasv1.ConfigItemStatus{s["sample-1.0.0"][download], s["sample-1.0.0"][playbook], s["other-1.0.0"]["host-os-test-other-1.0.0-reconfigure"]} {
-			out = append(out, string(is.State))
-			if (is.State == kaasv1.ItemSuccess) != (len(is.Hash) == 64) {
-				t.Errorf("state %+v: a hash belongs to Success", is)
+		for _, state := range []kaasv1.ConfigItemStatus{s["sample-1.0.0"][download], s["sample-1.0.0"][playbook], s["other-1.0.0"]["host-os-test-other-1.0.0-reconfigure"]} {
+			out = append(out, string(state.State))
+			if (state.State == kaasv1.ItemSuccess) != (len(state.Hash) == 64) {
+				t.Errorf("state %+v: a hash belongs to Success", state)
 			}
 		}
 		return strings.Join(append(out, string(l.lcmMachine("w-0").Status.State)), ", ")

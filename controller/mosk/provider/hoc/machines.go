@@ -44,12 +44,12 @@ func (r *machines) setup(mgr manager.Manager) error {
 // reported passes updates by which an agent has reported a distribution, or added or
 // removed results.
 var reported = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-	was, is := e.ObjectOld.(*lcmv1.LCMMachine).Status, e.ObjectNew.(*lcmv1.LCMMachine).Status
-	if len(was.StateItemStatuses) != len(is.StateItemStatuses) || !equality.Semantic.DeepEqual(was.Distribution, is.Distribution) {
+	before, after := e.ObjectOld.(*lcmv1.LCMMachine).Status, e.ObjectNew.(*lcmv1.LCMMachine).Status
+	if len(before.StateItemStatuses) != len(after.StateItemStatuses) || !equality.Semantic.DeepEqual(before.Distribution, after.Distribution) {
 		return true
 	}
-	for name := range was.StateItemStatuses {
-		if _, exists := is.StateItemStatuses[name]; !exists {
+	for name := range before.StateItemStatuses {
+		if _, exists := after.StateItemStatuses[name]; !exists {
 			return true
 		}
 	}
@@ -69,12 +69,12 @@ func (r *machines) configurationEvents() handler.EventHandler {
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q work) { all(ctx, e.Object, q) },
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q work) { all(ctx, e.Object, q) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q work) {
-			was, is := e.ObjectOld.(*kaasv1.HostOSConfiguration), e.ObjectNew.(*kaasv1.HostOSConfiguration)
-			if concerns(was, is) {
-				all(ctx, is, q)
+			before, after := e.ObjectOld.(*kaasv1.HostOSConfiguration), e.ObjectNew.(*kaasv1.HostOSConfiguration)
+			if concerns(before, after) {
+				all(ctx, after, q)
 				return
 			}
-			for _, key := range newSecrets(was, is) {
+			for _, key := range newSecrets(before, after) {
 				q.Add(reconcile.Request{NamespacedName: key})
 			}
 		},
@@ -82,11 +82,11 @@ func (r *machines) configurationEvents() handler.EventHandler {
 }
 
 // newSecrets returns the machines for which secretValuesChanged became true.
-func newSecrets(was, is *kaasv1.HostOSConfiguration) (out []types.NamespacedName) {
-	for key, s := range is.Status.MachinesStates {
-		if s.SecretValuesChanged && !was.Status.MachinesStates[key].SecretValuesChanged {
-			if name, ok := nameOf(is, key); ok {
-				out = append(out, types.NamespacedName{Namespace: is.Namespace, Name: name})
+func newSecrets(before, after *kaasv1.HostOSConfiguration) (out []types.NamespacedName) {
+	for key, s := range after.Status.MachinesStates {
+		if s.SecretValuesChanged && !before.Status.MachinesStates[key].SecretValuesChanged {
+			if name, ok := nameOf(after, key); ok {
+				out = append(out, types.NamespacedName{Namespace: after.Namespace, Name: name})
 			}
 		}
 	}

@@ -54,8 +54,8 @@ func inOrder(o *kaasv1.HostOSConfiguration) []int {
 
 // clusterItems returns the items of one type of machines in an LCMCluster: those that are
 // no host OS items as they are, then those of the objects in the order of their execution.
-func clusterItems(is []lcmv1.LCMStateItem, all []*kaasv1.HostOSConfiguration) []lcmv1.LCMStateItem {
-	out := make([]lcmv1.LCMStateItem, 0, len(is))
+func clusterItems(current []lcmv1.LCMStateItem, all []*kaasv1.HostOSConfiguration) []lcmv1.LCMStateItem {
+	out := make([]lcmv1.LCMStateItem, 0, len(current))
 	there := map[string]bool{}
 	add := func(its ...lcmv1.LCMStateItem) {
 		for _, it := range its {
@@ -65,7 +65,7 @@ func clusterItems(is []lcmv1.LCMStateItem, all []*kaasv1.HostOSConfiguration) []
 			}
 		}
 	}
-	for _, it := range is {
+	for _, it := range current {
 		if !item.IsHostOS(it) {
 			add(it)
 		}
@@ -77,7 +77,7 @@ func clusterItems(is []lcmv1.LCMStateItem, all []*kaasv1.HostOSConfiguration) []
 				add(items(o, o.Spec.Configs[i])...)
 			}
 		case waiting:
-			for _, it := range is {
+			for _, it := range current {
 				if item.IsHostOS(it) && stays(o, it.Name) {
 					add(it)
 				}
@@ -109,9 +109,9 @@ func newTarget(m *clusterv1.Machine, l *lcmv1.LCMMachine) target {
 // overwrites returns the overwrites of a machine: those of the objects, and of other items
 // as they are.
 func (t target) overwrites(all []*kaasv1.HostOSConfiguration) map[string]map[string]string {
-	is := t.lcm.Spec.StateItemsOverwrites
+	current := t.lcm.Spec.StateItemsOverwrites
 	out := map[string]map[string]string{}
-	for name, params := range is {
+	for name, params := range current {
 		if !item.IsHostOSName(name) {
 			out[name] = params
 		}
@@ -127,7 +127,7 @@ func (t target) overwrites(all []*kaasv1.HostOSConfiguration) map[string]map[str
 				}
 			}
 		case waiting:
-			for name, params := range is {
+			for name, params := range current {
 				if _, exists := out[name]; !exists && stays(o, name) {
 					out[name] = params
 				}
@@ -208,8 +208,8 @@ func (t target) withhold(p planned, status kaasv1.ConfigStatus, reported bool) (
 }
 
 // secretChanged reports whether overwrites have another version of a Secret than wanted.
-func secretChanged(is, wanted map[string]string) bool {
-	return is[item.ParamSecretVersion] != "" && wanted[item.ParamSecretVersion] != "" && is[item.ParamSecretVersion] != wanted[item.ParamSecretVersion]
+func secretChanged(current, wanted map[string]string) bool {
+	return current[item.ParamSecretVersion] != "" && wanted[item.ParamSecretVersion] != "" && current[item.ParamSecretVersion] != wanted[item.ParamSecretVersion]
 }
 
 // key returns the machine's key in machinesStates.
@@ -230,19 +230,19 @@ func (t target) unsupported(distributions []string) string {
 	if len(distributions) == 0 {
 		return ""
 	}
-	is := t.lcm.Status.Distribution
+	reported := t.lcm.Status.Distribution
 	for _, named := range []string{t.lcm.Spec.Distribution, t.machine.Spec.ProviderSpec.Value.Distribution} {
-		if len(is) == 0 && named != "" {
-			is = []string{named}
+		if len(reported) == 0 && named != "" {
+			reported = []string{named}
 		}
 	}
-	if len(is) == 0 {
+	if len(reported) == 0 {
 		return unsupported + "is not reported yet: the module is for " + strings.Join(distributions, ", ") + " alone"
 	}
-	if slices.ContainsFunc(is, func(d string) bool { return slices.Contains(distributions, d) }) {
+	if slices.ContainsFunc(reported, func(d string) bool { return slices.Contains(distributions, d) }) {
 		return ""
 	}
-	return unsupported + strings.Join(is, ", ") + " is not one of " + strings.Join(distributions, ", ")
+	return unsupported + strings.Join(reported, ", ") + " is not one of " + strings.Join(distributions, ", ")
 }
 
 // withParams returns the items of a config with their params. Secrets are referred to: their

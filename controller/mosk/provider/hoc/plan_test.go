@@ -135,15 +135,15 @@ func TestChangesThatConcernMachines(t *testing.T) {
 		{"version of a Secret", func(o *kaasv1.HostOSConfiguration) { o.Status.Configs[0].SecretObjectVersion = "8" }, true},
 		{"record", func(o *kaasv1.HostOSConfiguration) { o.Status.StateItems = []string{"a"} }, true},
 	} {
-		is := o.DeepCopy()
-		tt.change(is)
-		if got := concerns(o, is); got != tt.want {
+		after := o.DeepCopy()
+		tt.change(after)
+		if got := concerns(o, after); got != tt.want {
 			t.Errorf("%s: concerns = %v, want %v", tt.name, got, tt.want)
 		}
 	}
-	is := o.DeepCopy()
-	is.Status.MachinesStates["lab/w-0"] = kaasv1.ConfigMachineState{SecretValuesChanged: true}
-	if got := newSecrets(o, is); len(got) != 1 || got[0] != key("w-0") {
+	after := o.DeepCopy()
+	after.Status.MachinesStates["lab/w-0"] = kaasv1.ConfigMachineState{SecretValuesChanged: true}
+	if got := newSecrets(o, after); len(got) != 1 || got[0] != key("w-0") {
 		t.Errorf("newSecrets = %v, want w-0", got)
 	}
 }

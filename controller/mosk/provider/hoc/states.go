@@ -185,14 +185,14 @@ func fit(states map[string]kaasv1.ConfigMachineState, limit int) map[string]kaas
 }
 
 // isState reports whether an entry equals another one with all details or with fewer.
-func isState(entry, of *kaasv1.ConfigMachineState) bool {
-	if entry == nil || of == nil {
-		return entry == of
+func isState(entry, state *kaasv1.ConfigMachineState) bool {
+	if entry == nil || state == nil {
+		return entry == state
 	}
-	of = of.DeepCopy()
+	state = state.DeepCopy()
 	for _, reduce := range details {
-		reduce(of)
-		if equality.Semantic.DeepEqual(entry, of) {
+		reduce(state)
+		if equality.Semantic.DeepEqual(entry, state) {
 			return true
 		}
 	}

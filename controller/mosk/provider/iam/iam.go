@@ -67,19 +67,19 @@ func Ensure(ctx context.Context, c client.Client, cluster client.ObjectKey) erro
 		}
 	}
 	for _, want := range []*iamv1.Scope{scopeOf("", ""), scopeOf(cluster.Namespace, ""), scopeOf(cluster.Namespace, cluster.Name)} {
-		is := new(iamv1.Scope)
-		err := c.Get(ctx, client.ObjectKeyFromObject(want), is)
+		current := new(iamv1.Scope)
+		err := c.Get(ctx, client.ObjectKeyFromObject(want), current)
 		switch {
 		case apierrors.IsNotFound(err):
 			if err = c.Create(ctx, want); apierrors.IsAlreadyExists(err) {
 				err = nil
 			}
-		case err == nil && is.DeletionTimestamp.IsZero():
-			before := is.DeepCopy()
-			is.Spec = want.Spec
-			controllerutil.AddFinalizer(is, iamv1.ScopeFinalizer)
-			if !equality.Semantic.DeepEqual(before, is) {
-				err = c.Patch(ctx, is, patch.IfUnchanged(before))
+		case err == nil && current.DeletionTimestamp.IsZero():
+			before := current.DeepCopy()
+			current.Spec = want.Spec
+			controllerutil.AddFinalizer(current, iamv1.ScopeFinalizer)
+			if !equality.Semantic.DeepEqual(before, current) {
+				err = c.Patch(ctx, current, patch.IfUnchanged(before))
 			}
 		}
 		if err != nil {

@@ -92,7 +92,7 @@ func problemOf(c *kaasv1.BareMetalHostCredential, s *corev1.Secret, exists bool)
 
 // move writes user name and password to the Secret, then removes the password from the
 // object, also from the copy of the object that kubectl apply adds to it.
-func (r *credentials) move(ctx context.Context, c *kaasv1.BareMetalHostCredential, is *corev1.Secret, exists bool) error {
+func (r *credentials) move(ctx context.Context, c *kaasv1.BareMetalHostCredential, current *corev1.Secret, exists bool) error {
 	before := c.DeepCopy()
 	if controllerutil.AddFinalizer(c, CredentialFinalizer) { // before there is anything to remove
 		if err := r.patch(ctx, before, c); err != nil {
@@ -101,7 +101,7 @@ func (r *credentials) move(ctx context.Context, c *kaasv1.BareMetalHostCredentia
 	}
 	password := []byte(c.Spec.Password.Value)
 	if len(password) == 0 {
-		password = is.Data[passwordKey]
+		password = current.Data[passwordKey]
 	}
 	data := map[string][]byte{userKey: []byte(c.Spec.Username), passwordKey: password}
 	if !exists {
@@ -112,10 +112,10 @@ func (r *credentials) move(ctx context.Context, c *kaasv1.BareMetalHostCredentia
 		if err := r.Client.Create(ctx, s); err != nil {
 			return err
 		}
-	} else if !equality.Semantic.DeepEqual(is.Data, data) {
-		after := is.DeepCopy()
+	} else if !equality.Semantic.DeepEqual(current.Data, data) {
+		after := current.DeepCopy()
 		after.Data = data
-		if err := r.patch(ctx, is, after); err != nil {
+		if err := r.patch(ctx, current, after); err != nil {
 			return err
 		}
 	}

@@ -47,9 +47,9 @@ type Forwarders struct {
 	cfg   Config
 	group sync.WaitGroup
 
-	mu     sync.Mutex
-	closed bool
-	of     map[string]*forwarder // by Cluster
+	mu         sync.Mutex
+	closed     bool
+	forwarders map[string]*forwarder // by Cluster
 }
 
 // New returns Forwarders that listen nowhere, or an error when a required field of c is nil.
@@ -57,7 +57,7 @@ func New(c Config) (*Forwarders, error) {
 	if c.Dial == nil || len(c.Networks) == 0 {
 		return nil, errors.New("loadbalancer: Config.Dial is nil, or Config.Networks is empty")
 	}
-	return &Forwarders{cfg: c, of: map[string]*forwarder{}}, nil
+	return &Forwarders{cfg: c, forwarders: map[string]*forwarder{}}, nil
 }
 
 // Run returns when ctx has ended, and all connections and listeners are closed.
@@ -65,9 +65,9 @@ func (f *Forwarders) Run(ctx context.Context) error {
 	<-ctx.Done()
 	f.mu.Lock()
 	f.closed = true
-	for of, x := range f.of {
+	for cluster, x := range f.forwarders {
 		x.close()
-		delete(f.of, of)
+		delete(f.forwarders, cluster)
 	}
 	f.mu.Unlock()
 	f.group.Wait()
@@ -94,10 +94,10 @@ func (f *Forwarders) Apply(ctx context.Context, cluster, host string, backends [
 	if f.closed {
 		return errors.New("loadbalancer: the forwarders are closed")
 	}
-	x := f.of[cluster]
+	x := f.forwarders[cluster]
 	if x != nil && x.host != address {
 		x.close()
-		delete(f.of, cluster)
+		delete(f.forwarders, cluster)
 		x = nil
 	}
 	if x == nil {
@@ -108,7 +108,7 @@ func (f *Forwarders) Apply(ctx context.Context, cluster, host string, backends [
 		}
 		serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // until Remove or the end of Run
 		x = &forwarder{host: address, listener: l, stop: stop, dial: f.cfg.Dial, connections: map[*connection]bool{}}
-		f.of[cluster] = x
+		f.forwarders[cluster] = x
 		f.group.Go(func() { x.serve(serving) })
 	}
 	x.set(backends)
@@ -131,9 +131,9 @@ func (f *Forwarders) check(host string) (netip.Addr, error) {
 func (f *Forwarders) Remove(cluster string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if x := f.of[cluster]; x != nil {
+	if x := f.forwarders[cluster]; x != nil {
 		x.close()
-		delete(f.of, cluster)
+		delete(f.forwarders, cluster)
 	}
 }
 
@@ -141,7 +141,7 @@ func (f *Forwarders) Remove(cluster string) {
 func (f *Forwarders) Address(cluster string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if x := f.of[cluster]; x != nil {
+	if x := f.forwarders[cluster]; x != nil {
 		return x.listener.Addr().String()
 	}
 	return ""

@@ -16,19 +16,19 @@ import (
 // what it was sent, and clients of their load balancer.
 type rack struct {
 	*Forwarders
-	t     testing.TB
-	end   func() // ends the forwarders
-	of    map[string]string
-	down  sync.Map // machines that answer nothing
-	calls atomic.Int32
+	t         testing.TB
+	end       func() // ends the forwarders
+	addresses map[string]string
+	down      sync.Map // machines that answer nothing
+	calls     atomic.Int32
 }
 
 func start(t testing.TB, machines ...string) *rack {
 	t.Helper()
-	r := &rack{t: t, of: map[string]string{}}
+	r := &rack{t: t, addresses: map[string]string{}}
 	for _, name := range machines {
 		l := listen(t)
-		r.of[name] = l.Addr().String()
+		r.addresses[name] = l.Addr().String()
 		go func() {
 			for {
 				c, err := l.Accept()
@@ -50,7 +50,7 @@ func start(t testing.TB, machines ...string) *rack {
 			return nil, errors.New("connection refused")
 		}
 		var d net.Dialer
-		return d.DialContext(ctx, "tcp", r.of[b.Machine])
+		return d.DialContext(ctx, "tcp", r.addresses[b.Machine])
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -65,20 +65,20 @@ func (r *Reconciler) meta(f *facts, name string) metav1.ObjectMeta {
 
 // put creates an object of the Machine, or changes the one that is there. An object of the
 // name that is not the Machine's stays as it is.
-func (r *Reconciler) put(ctx context.Context, f *facts, o, is client.Object, change func(is client.Object)) error {
-	switch err := r.Reader.Get(ctx, client.ObjectKeyFromObject(o), is); {
+func (r *Reconciler) put(ctx context.Context, f *facts, o, current client.Object, change func(current client.Object)) error {
+	switch err := r.Reader.Get(ctx, client.ObjectKeyFromObject(o), current); {
 	case apierrors.IsNotFound(err):
 		return r.Client.Create(ctx, o)
 	case err != nil:
 		return err
-	case !metav1.IsControlledBy(is, f.machine):
+	case !metav1.IsControlledBy(current, f.machine):
 		return fmt.Errorf("%T %s exists, and is not the Machine's: remove it", o, o.GetName())
 	}
-	before := is.DeepCopyObject().(client.Object)
-	if change(is); equality.Semantic.DeepEqual(before, is) {
+	before := current.DeepCopyObject().(client.Object)
+	if change(current); equality.Semantic.DeepEqual(before, current) {
 		return nil
 	}
-	return r.patch(ctx, before, is)
+	return r.patch(ctx, before, current)
 }
 
 // account makes the agent's service account, with rights to its LCMMachine and the Secrets
@@ -86,15 +86,15 @@ func (r *Reconciler) put(ctx context.Context, f *facts, o, is client.Object, cha
 // due again.
 func (r *Reconciler) account(ctx context.Context, f *facts) (token string, after time.Duration, err error) {
 	meta := r.meta(f, accountName(f.machine))
-	a, is := &corev1.ServiceAccount{ObjectMeta: meta, AutomountServiceAccountToken: ptr.To(false)}, new(corev1.ServiceAccount)
-	if err := r.put(ctx, f, a, is, func(client.Object) {}); err != nil {
+	a, current := &corev1.ServiceAccount{ObjectMeta: meta, AutomountServiceAccountToken: ptr.To(false)}, new(corev1.ServiceAccount)
+	if err := r.put(ctx, f, a, current, func(client.Object) {}); err != nil {
 		return "", 0, err
 	}
-	if is.UID != "" { // it was there
-		a = is
+	if current.UID != "" { // it was there
+		a = current
 	}
 	role := &rbacv1.Role{ObjectMeta: meta, Rules: rules(f)}
-	if err := r.put(ctx, f, role, new(rbacv1.Role), func(is client.Object) { is.(*rbacv1.Role).Rules = role.Rules }); err != nil {
+	if err := r.put(ctx, f, role, new(rbacv1.Role), func(current client.Object) { current.(*rbacv1.Role).Rules = role.Rules }); err != nil {
 		return "", 0, err
 	}
 	binding := &rbacv1.RoleBinding{
@@ -102,7 +102,7 @@ func (r *Reconciler) account(ctx context.Context, f *facts) (token string, after
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: meta.Namespace, Name: meta.Name}},
 	}
-	if err := r.put(ctx, f, binding, new(rbacv1.RoleBinding), func(is client.Object) { is.(*rbacv1.RoleBinding).Subjects = binding.Subjects }); err != nil {
+	if err := r.put(ctx, f, binding, new(rbacv1.RoleBinding), func(current client.Object) { current.(*rbacv1.RoleBinding).Subjects = binding.Subjects }); err != nil {
 		return "", 0, err
 	}
 	return r.token(ctx, f, a)
@@ -127,11 +127,11 @@ func secrets(f *facts) []string {
 		if name := f.lcm.Spec.ProxySecretName; name != "" {
 			set[name] = true
 		}
-		of := slices.Collect(maps.Values(f.lcm.Spec.StateItemsOverwrites))
+		allParams := slices.Collect(maps.Values(f.lcm.Spec.StateItemsOverwrites))
 		for _, it := range f.lcm.Spec.StateItems {
-			of = append(of, it.Params)
+			allParams = append(allParams, it.Params)
 		}
-		for _, params := range of {
+		for _, params := range allParams {
 			if namespace, name, ok := strings.Cut(params[item.ParamSecretRef], "/"); ok && namespace == f.machine.Namespace {
 				set[name] = true
 			}
@@ -163,10 +163,10 @@ func (r *Reconciler) token(ctx context.Context, f *facts, a *corev1.ServiceAccou
 	}
 	next := &corev1.Secret{ObjectMeta: r.meta(f, tokenName(f.machine)), Data: map[string][]byte{tokenKey: []byte(req.Status.Token)}}
 	next.Annotations = map[string]string{expiryAnnotation: req.Status.ExpirationTimestamp.UTC().Format(time.RFC3339), accountAnnotation: string(a.UID)}
-	return req.Status.Token, ttl - remaining, r.put(ctx, f, next, new(corev1.Secret), func(is client.Object) {
-		is.(*corev1.Secret).Data = next.Data
+	return req.Status.Token, ttl - remaining, r.put(ctx, f, next, new(corev1.Secret), func(current client.Object) {
+		current.(*corev1.Secret).Data = next.Data
 		for name, value := range next.Annotations {
-			metav1.SetMetaDataAnnotation(&is.(*corev1.Secret).ObjectMeta, name, value)
+			metav1.SetMetaDataAnnotation(&current.(*corev1.Secret).ObjectMeta, name, value)
 		}
 	})
 }

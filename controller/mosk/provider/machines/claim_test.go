@@ -195,27 +195,27 @@ func TestMachinesThatRaceForHosts(t *testing.T) {
 // finishes: the Machine gets to Ready with one host, and its deletion frees it.
 func TestProviderThatIsKilledAtAnyWrite(t *testing.T) {
 	for _, after := range []bool{false, true} {
-		for at := 1; ; at++ {
+		for n := 1; ; n++ {
 			l := start(t, objects(host("a"), host("b"), machine("m"))...)
-			l.failAt, l.failAfter = at, after
+			l.failAt, l.failAfter = n, after
 			l.run()
 			if h := l.hostOf("m"); h == nil || l.machine("m").Status.ProviderStatus.Status != "Ready" {
-				t.Fatalf("killed at write %d (%s): host %v, status %+v", at, l.writes[at-1], h, l.machine("m").Status.ProviderStatus)
+				t.Fatalf("killed at write %d (%s): host %v, status %+v", n, l.writes[n-1], h, l.machine("m").Status.ProviderStatus)
 			}
 			l.must(l.Delete(t.Context(), machine("m")))
 			l.run()
 			if len(l.machines()) != 0 {
-				t.Fatalf("killed at write %d (%s): the Machine exists", at, l.writes[at-1])
+				t.Fatalf("killed at write %d (%s): the Machine exists", n, l.writes[n-1])
 			}
 			for _, name := range []string{"a", "b"} {
 				if h := l.host(name); h.Spec.ConsumerRef != nil || h.Spec.Image != nil || h.Status.Provisioning.State != metal3.StateAvailable {
-					t.Fatalf("killed at write %d (%s): host %s is not free: %+v", at, l.writes[at-1], name, h.Spec)
+					t.Fatalf("killed at write %d (%s): host %s is not free: %+v", n, l.writes[n-1], name, h.Spec)
 				}
 			}
-			if at > len(l.writes) {
+			if n > len(l.writes) {
 				break
 			}
-			if at > 200 {
+			if n > 200 {
 				t.Fatal("more than 200 writes")
 			}
 		}

@@ -168,9 +168,9 @@ func TestDeletionPolicies(t *testing.T) {
 func TestDemandedDeletion(t *testing.T) {
 	l := start(t, objects(host("a"), machine("m"))...)
 	l.run()
-	demand := func(is bool) {
+	demand := func(on bool) {
 		edit(l, l.machine("m"), func(m *clusterv1.Machine) {
-			m.Spec.ProviderSpec.Value.Delete, m.Spec.ProviderSpec.Value.DeletionPolicy = is, baremetalv1.DeletionGraceful
+			m.Spec.ProviderSpec.Value.Delete, m.Spec.ProviderSpec.Value.DeletionPolicy = on, baremetalv1.DeletionGraceful
 		})
 		l.run()
 	}

@@ -86,15 +86,15 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 
 // machinesOf enqueues the Machines of an object's namespace that it concerns.
 func (r *Reconciler) machinesOf(concerned func(*clusterv1.Machine, client.Object) bool) handler.MapFunc {
-	return func(ctx context.Context, of client.Object) []reconcile.Request {
-		return watch.Requests(ctx, r.Client, &clusterv1.MachineList{}, func(m *clusterv1.Machine) bool { return concerned(m, of) }, client.InNamespace(of.GetNamespace()))
+	return func(ctx context.Context, object client.Object) []reconcile.Request {
+		return watch.Requests(ctx, r.Client, &clusterv1.MachineList{}, func(m *clusterv1.Machine) bool { return concerned(m, object) }, client.InNamespace(object.GetNamespace()))
 	}
 }
 
 // machinesOfHost enqueues the Machine that has claimed a host or names it, and, when the
 // host is free, those that wait for one.
-func (r *Reconciler) machinesOfHost(ctx context.Context, of client.Object) []reconcile.Request {
-	h, key := of.(*metal3.BareMetalHost), of.GetNamespace()+"/"+of.GetName()
+func (r *Reconciler) machinesOfHost(ctx context.Context, object client.Object) []reconcile.Request {
+	h, key := object.(*metal3.BareMetalHost), object.GetNamespace()+"/"+object.GetName()
 	free := unclaimable(h) == ""
 	return watch.Requests(ctx, r.Client, &clusterv1.MachineList{}, func(m *clusterv1.Machine) bool {
 		name := m.Annotations[clusterv1.BareMetalHostAnnotation]

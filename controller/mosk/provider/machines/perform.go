@@ -142,7 +142,7 @@ func provision(ctx context.Context, r *Reconciler, f *facts) error {
 		return err
 	}
 	s := &corev1.Secret{ObjectMeta: r.meta(f, userDataName(f.machine)), Data: map[string][]byte{"userData": text}}
-	if err := r.put(ctx, f, s, new(corev1.Secret), func(is client.Object) { is.(*corev1.Secret).Data = s.Data }); err != nil {
+	if err := r.put(ctx, f, s, new(corev1.Secret), func(current client.Object) { current.(*corev1.Secret).Data = s.Data }); err != nil {
 		return err
 	}
 	return onHost(func(h *metal3.BareMetalHost, f *facts) {
@@ -164,10 +164,10 @@ func maintain(ctx context.Context, r *Reconciler, f *facts) (time.Duration, erro
 	if err != nil || f.lcm.Status.TokenSecret == tokenName(f.machine) {
 		return after, err
 	}
-	was := f.lcm.DeepCopy()
-	is := f.lcm.DeepCopy()
-	is.Status.TokenSecret = tokenName(f.machine)
-	return after, r.Client.Status().Patch(ctx, is, client.MergeFrom(was))
+	before := f.lcm.DeepCopy()
+	changed := f.lcm.DeepCopy()
+	changed.Status.TokenSecret = tokenName(f.machine)
+	return after, r.Client.Status().Patch(ctx, changed, client.MergeFrom(before))
 }
 
 // finish lets the API delete the Machine. The cache may be older than the claim.

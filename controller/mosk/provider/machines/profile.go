@@ -58,8 +58,8 @@ func profileKey(m *clusterv1.Machine) client.ObjectKey {
 }
 
 // machinesOfProfile enqueues the Machines that name a profile.
-func (r *Reconciler) machinesOfProfile(ctx context.Context, of client.Object) []reconcile.Request {
-	return watch.Requests(ctx, r.Client, &clusterv1.MachineList{}, func(m *clusterv1.Machine) bool { return profileKey(m) == client.ObjectKeyFromObject(of) })
+func (r *Reconciler) machinesOfProfile(ctx context.Context, profile client.Object) []reconcile.Request {
+	return watch.Requests(ctx, r.Client, &clusterv1.MachineList{}, func(m *clusterv1.Machine) bool { return profileKey(m) == client.ObjectKeyFromObject(profile) })
 }
 
 // observeProfile reads the profile that a Machine names, and compares it with the host that

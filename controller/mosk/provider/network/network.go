@@ -275,18 +275,18 @@ func (r *machines) configure(ctx context.Context, m *clusterv1.Machine, t *ipamv
 // putSecret writes the Secret with the network data, if it differs.
 func (r *machines) putSecret(ctx context.Context, m *clusterv1.Machine, data []byte) error {
 	want := &corev1.Secret{ObjectMeta: owned(m, layout.SecretName(m.Name)), Data: map[string][]byte{"networkData": data}}
-	is := new(corev1.Secret)
-	switch err := r.Reader.Get(ctx, client.ObjectKeyFromObject(want), is); {
+	current := new(corev1.Secret)
+	switch err := r.Reader.Get(ctx, client.ObjectKeyFromObject(want), current); {
 	case apierrors.IsNotFound(err):
 		return r.Client.Create(ctx, want)
 	case err != nil:
 		return err
-	case !metav1.IsControlledBy(is, m):
-		return &blockedError{is.Name}
-	case equality.Semantic.DeepEqual(is.Data, want.Data):
+	case !metav1.IsControlledBy(current, m):
+		return &blockedError{current.Name}
+	case equality.Semantic.DeepEqual(current.Data, want.Data):
 		return nil
 	}
-	before := is.DeepCopy()
-	is.Data = want.Data
-	return r.Client.Patch(ctx, is, patch.IfUnchanged(before))
+	before := current.DeepCopy()
+	current.Data = want.Data
+	return r.Client.Patch(ctx, current, patch.IfUnchanged(before))
 }

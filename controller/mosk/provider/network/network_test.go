@@ -137,13 +137,13 @@ func (l *lab) addresses() map[string]string {
 	l.t.Helper()
 	var list ipamv1.IPaddrList
 	l.must(l.List(l.t.Context(), &list))
-	out, of := map[string]string{}, map[string]string{}
+	out, owners := map[string]string{}, map[string]string{}
 	for _, a := range list.Items {
 		m, address := a.Labels[machineLabel], a.Spec.WantedAddress
-		if out[m] != "" || of[address] != "" {
-			l.t.Errorf("%s has %s and %s; %s is of %s, too", m, address, out[m], address, of[address])
+		if out[m] != "" || owners[address] != "" {
+			l.t.Errorf("%s has %s and %s; %s is of %s, too", m, address, out[m], address, owners[address])
 		}
-		out[m], of[address] = address, m
+		out[m], owners[address] = address, m
 	}
 	return out
 }

@@ -80,40 +80,40 @@ func next(p *kaasv1.ClusterUpdatePlan, f *facts, message string, now metav1.Time
 	out.Steps, out.Status = nil, kaasv1.PlanNotStarted
 	before, done := "", 0 // the id of a step that is not completed, and how many are
 	for _, s := range p.Spec.Steps {
-		is := kaasv1.PlanStepStatus{ID: s.ID, Status: kaasv1.PlanNotStarted}
+		step := kaasv1.PlanStepStatus{ID: s.ID, Status: kaasv1.PlanNotStarted}
 		if i := slices.IndexFunc(p.Status.Steps, func(x kaasv1.PlanStepStatus) bool { return x.ID == s.ID }); i >= 0 {
-			is = *p.Status.Steps[i].DeepCopy()
+			step = *p.Status.Steps[i].DeepCopy()
 		}
-		is.Name = s.Name
-		switch is.Status {
+		step.Name = s.Name
+		switch step.Status {
 		case kaasv1.PlanNotStarted:
-			is.Message = ""
+			step.Message = ""
 			switch {
 			case !s.Commence:
 			case before != "":
-				is.Message = "waits for the step " + before
+				step.Message = "waits for the step " + before
 			case p.Spec.Target != f.deployed:
-				is.Message = message
+				step.Message = message
 			default:
-				is.Status, is.StartedAt = kaasv1.PlanInProgress, &now
+				step.Status, step.StartedAt = kaasv1.PlanInProgress, &now
 			}
 		case kaasv1.PlanInProgress:
-			if is.Message = missing(p, f, s.ID); is.Message == "" {
-				is.Status = kaasv1.PlanCompleted
-				is.Duration = &metav1.Duration{Duration: now.Sub(is.StartedAt.Time)}
+			if step.Message = missing(p, f, s.ID); step.Message == "" {
+				step.Status = kaasv1.PlanCompleted
+				step.Duration = &metav1.Duration{Duration: now.Sub(step.StartedAt.Time)}
 			}
 		case kaasv1.PlanCompleted:
 		}
-		if is.Status != kaasv1.PlanCompleted && before == "" {
+		if step.Status != kaasv1.PlanCompleted && before == "" {
 			before = s.ID
 		}
-		if is.Status == kaasv1.PlanCompleted {
+		if step.Status == kaasv1.PlanCompleted {
 			done++
 		}
-		if is.Status != kaasv1.PlanNotStarted {
+		if step.Status != kaasv1.PlanNotStarted {
 			out.Status = kaasv1.PlanInProgress
 		}
-		out.Steps = append(out.Steps, is)
+		out.Steps = append(out.Steps, step)
 	}
 	if out.Status == kaasv1.PlanInProgress && out.StartedAt == nil {
 		out.StartedAt = &now

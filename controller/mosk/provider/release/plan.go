@@ -12,13 +12,13 @@ import (
 )
 
 // PlanOf returns the ClusterUpdatePlan of a cluster to a release, nil when there is none.
-func PlanOf(ctx context.Context, r client.Reader, of client.ObjectKey, target string) (*kaasv1.ClusterUpdatePlan, error) {
+func PlanOf(ctx context.Context, r client.Reader, cluster client.ObjectKey, target string) (*kaasv1.ClusterUpdatePlan, error) {
 	var all kaasv1.ClusterUpdatePlanList
-	if err := r.List(ctx, &all, client.InNamespace(of.Namespace)); err != nil {
+	if err := r.List(ctx, &all, client.InNamespace(cluster.Namespace)); err != nil {
 		return nil, fmt.Errorf("ClusterUpdatePlans: %w", err)
 	}
 	for i := range all.Items {
-		if p := &all.Items[i]; p.Spec.Cluster == of.Name && p.Spec.Target == target {
+		if p := &all.Items[i]; p.Spec.Cluster == cluster.Name && p.Spec.Target == target {
 			return p, nil
 		}
 	}

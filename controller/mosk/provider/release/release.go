@@ -123,12 +123,12 @@ func supported(k *kaasv1.KaaSRelease, name string) *kaasv1.SupportedClusterRelea
 // Upgrades returns the supported releases that a cluster with a release can be upgraded
 // to. A management cluster is upgraded with its KaaSRelease alone.
 func Upgrades(w Wanted, from string) (out []baremetalv1.ReleaseRef) {
-	is := supported(w.KaaS, from)
-	if w.Management || is == nil {
+	current := supported(w.KaaS, from)
+	if w.Management || current == nil {
 		return nil
 	}
 	for _, to := range w.KaaS.Spec.SupportedClusterReleases {
-		if slices.ContainsFunc(is.AvailableUpgrades, func(u kaasv1.AvailableUpgrade) bool { return u.Version == to.Version }) {
+		if slices.ContainsFunc(current.AvailableUpgrades, func(u kaasv1.AvailableUpgrade) bool { return u.Version == to.Version }) {
 			out = append(out, baremetalv1.ReleaseRef{Name: to.Name, Version: to.Version})
 		}
 	}
@@ -201,8 +201,8 @@ func checkOthers(ctx context.Context, r client.Reader, c *clusterv1.Cluster, w W
 		if other.UID == c.UID || spec.KaaS != nil && spec.KaaS.Release != "" || status == nil || status.ReleaseRefs.Current == nil || !other.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if is := status.ReleaseRefs.Current.Name; supported(w.KaaS, is) == nil {
-			return Mistake("%s.kaas.release: KaaSRelease %q does not support %q, the release of Cluster %s/%s: upgrade that one first", field, w.KaaS.Name, is, other.Namespace, other.Name)
+		if current := status.ReleaseRefs.Current.Name; supported(w.KaaS, current) == nil {
+			return Mistake("%s.kaas.release: KaaSRelease %q does not support %q, the release of Cluster %s/%s: upgrade that one first", field, w.KaaS.Name, current, other.Namespace, other.Name)
 		}
 	}
 	return nil

@@ -86,7 +86,7 @@ func merge(base, user *yaml.Node, c cloudConfig) error {
 			return fmt.Errorf("line %d: %s is there twice", key.Line, name)
 		}
 		seen[name] = true
-		at := slices.IndexFunc(base.Content, func(n *yaml.Node) bool { return n.Value == name })
+		index := slices.IndexFunc(base.Content, func(n *yaml.Node) bool { return n.Value == name })
 		isList := slices.Contains(lists, name)
 		switch {
 		case isList && target.Tag == "!!null":
@@ -102,12 +102,12 @@ func merge(base, user *yaml.Node, c cloudConfig) error {
 			}
 		}
 		switch {
-		case at < 0:
+		case index < 0:
 			base.Content = append(base.Content, key, value)
 		case isList:
-			base.Content[at+1].Content = append(base.Content[at+1].Content, target.Content...)
+			base.Content[index+1].Content = append(base.Content[index+1].Content, target.Content...)
 		default:
-			base.Content[at+1] = value
+			base.Content[index+1] = value
 		}
 	}
 	return nil
@@ -123,9 +123,9 @@ func checkPaths(files *yaml.Node, c cloudConfig) error {
 			if f.Content[j].Value != "path" {
 				continue
 			}
-			at := path.Clean(f.Content[j+1].Value)
-			if slices.ContainsFunc(c.WriteFiles, func(ours file) bool { return ours.Path == at }) {
-				return fmt.Errorf("line %d: write_files[%d]: the agent or the host profile writes %s: use another path", f.Line, i, at)
+			filename := path.Clean(f.Content[j+1].Value)
+			if slices.ContainsFunc(c.WriteFiles, func(ours file) bool { return ours.Path == filename }) {
+				return fmt.Errorf("line %d: write_files[%d]: the agent or the host profile writes %s: use another path", f.Line, i, filename)
 			}
 		}
 	}

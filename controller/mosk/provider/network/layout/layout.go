@@ -106,11 +106,11 @@ func Interfaces(t *ipamv1.L2Template, h *ipamv1.IpamHost) ([]ipamv1.NIC, error) 
 	}
 	var out []ipamv1.NIC
 	for i, name := range mapping {
-		at := slices.IndexFunc(h.Spec.NICMACMap, func(n ipamv1.NIC) bool { return n.Name == name })
-		if at < 0 {
+		index := slices.IndexFunc(h.Spec.NICMACMap, func(n ipamv1.NIC) bool { return n.Name == name })
+		if index < 0 {
 			return nil, fmt.Errorf("%s[%d]: the server has no interface %q", field, i, name)
 		}
-		out = append(out, h.Spec.NICMACMap[at])
+		out = append(out, h.Spec.NICMACMap[index])
 	}
 	return out, nil
 }

@@ -97,15 +97,15 @@ func (t *Template) subnet(name string) (*ipamv1.Subnet, error) {
 
 // ip is the function of a template that returns an address with its length.
 func (t *Template) ip(text string) (string, error) {
-	of, name, ok := strings.Cut(text, ":")
-	if !ok || of == "" || name == "" {
+	interfaceName, name, ok := strings.Cut(text, ":")
+	if !ok || interfaceName == "" || name == "" {
 		return "", fmt.Errorf("ip %q: give INTERFACE:SUBNET", text)
 	}
 	s, err := t.subnet(name)
 	if err != nil {
 		return "", err
 	}
-	a, err := t.address(Need{of, s.Name})
+	a, err := t.address(Need{interfaceName, s.Name})
 	if err != nil {
 		return "", err
 	}
