@@ -32,11 +32,11 @@ func Policies(families ...string) (policies, bindings []*unstructured.Unstructur
 	}
 	var names []string
 	for _, dir := range slices.Concat([]string{"."}, families) {
-		of, err := fs.Glob(admission, path.Join(dir, "admission/*.yaml"))
+		files, err := fs.Glob(admission, path.Join(dir, "admission/*.yaml"))
 		if err != nil {
 			return nil, nil, fmt.Errorf("config: %w", err)
 		}
-		names = append(names, of...)
+		names = append(names, files...)
 	}
 	for _, name := range names {
 		b, err := fs.ReadFile(admission, name)

@@ -54,13 +54,13 @@ func TestElementalAgentDefaults(t *testing.T) {
 		if crd.Spec.Names.Kind != "ElementalRegistration" {
 			continue
 		}
-		at := *crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+		schema := *crd.Spec.Versions[0].Schema.OpenAPIV3Schema
 		for _, name := range []string{"spec", "config", "elemental", "agent"} {
-			at = at.Properties[name]
+			schema = schema.Properties[name]
 		}
 		got := map[string]string{}
 		for _, name := range []string{"workDir", "osPlugin", "reconciliation", "hostname"} {
-			if d := at.Properties[name].Default; d != nil {
+			if d := schema.Properties[name].Default; d != nil {
 				got[name] = string(d.Raw)
 			}
 		}

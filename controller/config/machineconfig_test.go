@@ -54,7 +54,7 @@ func TestMachineConfigDefinitionsAreThoseOfTheModule(t *testing.T) {
 			}
 			continue
 		}
-		if is, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(is, want) {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s/%s, error %v, is not the module's file %s: run go generate ./controller/config", dir, name, err, from)
 		}
 	}

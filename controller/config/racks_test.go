@@ -184,11 +184,11 @@ func TestObjectsOfRacksReferToTheirPods(t *testing.T) {
 	into(t, all["StatefulSet racks"], &set)
 	into(t, all["Deployment racks-controller"], &deployment)
 	pods := map[string]corev1.PodTemplateSpec{"racks": set.Spec.Template, "racks-controller": deployment.Spec.Template}
-	selects := func(what string, of map[string]string, name string) {
+	selects := func(what string, selector map[string]string, name string) {
 		t.Helper()
 		for pod, template := range pods {
 			matches := true
-			for k, v := range of {
+			for k, v := range selector {
 				matches = matches && template.Labels[k] == v
 			}
 			if matches != (pod == name) {

@@ -168,8 +168,8 @@ func stays(p *corev1.Pod) bool {
 	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return true
 	}
-	of := metav1.GetControllerOf(p)
-	return of != nil && of.Kind == "DaemonSet" && strings.HasPrefix(of.APIVersion, "apps/")
+	owner := metav1.GetControllerOf(p)
+	return owner != nil && owner.Kind == "DaemonSet" && strings.HasPrefix(owner.APIVersion, "apps/")
 }
 
 // evict evicts a pod through the API, which checks the disruption budgets. reason is the API's

@@ -50,7 +50,7 @@ func linkedTo(h *elementalv1.ElementalHost, m *elementalv1.ElementalMachine) boo
 }
 
 // associate returns the host of the machine, linked to it; nil when there is none yet.
-func (p *pass) associate(ctx context.Context, of *capi.Machine) (*elementalv1.ElementalHost, error) {
+func (p *pass) associate(ctx context.Context, owner *capi.Machine) (*elementalv1.ElementalHost, error) {
 	const attempts = 4 // at hosts that others have taken meanwhile
 	for range attempts {
 		if p.m.Spec.HostRef == nil {
@@ -59,7 +59,7 @@ func (p *pass) associate(ctx context.Context, of *capi.Machine) (*elementalv1.El
 				return nil, err
 			}
 		}
-		h, again, err := p.link(ctx, of)
+		h, again, err := p.link(ctx, owner)
 		if h != nil {
 			p.wait = false
 		}
@@ -147,7 +147,7 @@ func (p *pass) chosen(ctx context.Context) (map[string]bool, error) {
 
 // link returns the chosen host, linked to the machine. It reports again when somebody else has
 // changed the host meanwhile; the choice is withdrawn if another machine has it.
-func (p *pass) link(ctx context.Context, of *capi.Machine) (_ *elementalv1.ElementalHost, again bool, err error) {
+func (p *pass) link(ctx context.Context, owner *capi.Machine) (_ *elementalv1.ElementalHost, again bool, err error) {
 	ref := p.m.Spec.HostRef
 	h := new(elementalv1.ElementalHost)
 	err = p.hosts.written.Get(ctx, client.ObjectKey{Namespace: p.m.Namespace, Name: ref.Name}, h)
@@ -169,9 +169,9 @@ func (p *pass) link(ctx context.Context, of *capi.Machine) (_ *elementalv1.Eleme
 	}
 	before := h.DeepCopy()
 	h.Spec.MachineRef = reference(p.m, machineKind)
-	h.Spec.BootstrapSecret = &corev1.ObjectReference{Kind: "Secret", Namespace: of.Namespace, Name: *of.Spec.Bootstrap.DataSecretName}
+	h.Spec.BootstrapSecret = &corev1.ObjectReference{Kind: "Secret", Namespace: owner.Namespace, Name: *owner.Spec.Bootstrap.DataSecretName}
 	h.Spec.OSVersionManagement = p.m.Spec.OSVersionManagement
-	metav1.SetMetaDataLabel(&h.ObjectMeta, elementalv1.MachineNameLabel, of.Name)
+	metav1.SetMetaDataLabel(&h.ObjectMeta, elementalv1.MachineNameLabel, owner.Name)
 	metav1.SetMetaDataLabel(&h.ObjectMeta, elementalv1.ElementalMachineNameLabel, p.m.Name)
 	if name := p.m.Labels[capi.ClusterNameLabel]; name != "" {
 		metav1.SetMetaDataLabel(&h.ObjectMeta, capi.ClusterNameLabel, name)

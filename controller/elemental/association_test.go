@@ -18,14 +18,14 @@ func TestLinkedHostIsLeftAloneWhileTheCacheIsLate(t *testing.T) {
 	old := l.host("h")
 	cached := interceptor.NewClient(l.WithWatch, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-			if h, is := o.(*elementalv1.ElementalHost); is {
+			if h, ok := o.(*elementalv1.ElementalHost); ok {
 				old.DeepCopyInto(h)
 				return nil
 			}
 			return c.Get(ctx, key, o, opts...)
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			if hosts, is := list.(*elementalv1.ElementalHostList); is {
+			if hosts, ok := list.(*elementalv1.ElementalHostList); ok {
 				hosts.Items = []elementalv1.ElementalHost{*old.DeepCopy()}
 				return nil
 			}

@@ -67,10 +67,10 @@ func (r *hosts) reconcile(ctx context.Context, h *elementalv1.ElementalHost) err
 			r.followMachine(h, &m)
 		}
 	}
-	for _, of := range labelled {
+	for _, row := range labelled {
 		// The agent's own report may have a severity: that is no reason to write.
-		if h.Labels[of.label] == elementalv1.True && !condition.IsTrue(h, of.condition) {
-			condition.Set(h, condition.True(of.condition), r.Wall.Now())
+		if h.Labels[row.label] == elementalv1.True && !condition.IsTrue(h, row.condition) {
+			condition.Set(h, condition.True(row.condition), r.Wall.Now())
 		}
 	}
 	return object.Patch(ctx, r.Client, before, h)

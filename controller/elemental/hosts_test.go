@@ -33,8 +33,8 @@ func TestLabelsBecomeConditions(t *testing.T) {
 // A phase that the agent has reported is not written again.
 func TestReportedConditionsStay(t *testing.T) {
 	h := installed("h")
-	for _, of := range []capi.ConditionType{elementalv1.RegistrationReady, elementalv1.InstallationReady} {
-		c := condition.True(of)
+	for _, conditionType := range []capi.ConditionType{elementalv1.RegistrationReady, elementalv1.InstallationReady} {
+		c := condition.True(conditionType)
 		c.Severity = capi.ConditionSeverityInfo
 		condition.Set(h, c, now)
 	}

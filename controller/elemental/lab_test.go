@@ -125,16 +125,16 @@ func (l *lab) settle() {
 // pass reconciles each object once.
 func (l *lab) pass(c *Controllers) {
 	l.t.Helper()
-	for _, of := range []struct {
+	for _, kind := range []struct {
 		list client.ObjectList
 		by   reconcile.Reconciler
 	}{
 		{&elementalv1.ElementalRegistrationList{}, c.registrations}, {&elementalv1.ElementalClusterList{}, c.clusters},
 		{&elementalv1.ElementalMachineList{}, c.machines}, {&elementalv1.ElementalHostList{}, c.hosts},
 	} {
-		l.must(l.List(l.t.Context(), of.list))
-		for _, o := range items(of.list) {
-			_, err := of.by.Reconcile(l.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(o)})
+		l.must(l.List(l.t.Context(), kind.list))
+		for _, o := range items(kind.list) {
+			_, err := kind.by.Reconcile(l.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(o)})
 			l.must(err)
 		}
 	}
@@ -205,17 +205,17 @@ func (l *lab) gone(name string, o client.Object) {
 }
 
 // is asserts a condition: "False Reason Severity", or "True", or "" for none.
-func is(t testing.TB, o condition.Object, of capi.ConditionType, want string) {
+func is(t testing.TB, o condition.Object, conditionType capi.ConditionType, want string) {
 	t.Helper()
 	got := ""
-	if c := condition.Get(o, of); c != nil {
+	if c := condition.Get(o, conditionType); c != nil {
 		got = string(c.Status)
 		if c.Status == corev1.ConditionFalse {
 			got += " " + c.Reason + " " + string(c.Severity)
 		}
 	}
 	if got != want {
-		t.Errorf("condition %s of %s is %q, want %q", of, o.(client.Object).GetName(), got, want)
+		t.Errorf("condition %s of %s is %q, want %q", conditionType, o.(client.Object).GetName(), got, want)
 	}
 }
 
@@ -231,9 +231,9 @@ func ownedMachine(name string) []client.Object {
 		Name: name, Labels: map[string]string{capi.ClusterNameLabel: "c"},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: capi.GroupVersion.String(), Kind: "Machine", Name: "of-" + name, UID: "u"}},
 	}}
-	of := &capi.Machine{ObjectMeta: metav1.ObjectMeta{Name: "of-" + name}}
-	of.Spec.Bootstrap.DataSecretName = ptr.To("data-of-" + name)
-	return []client.Object{m, of}
+	owner := &capi.Machine{ObjectMeta: metav1.ObjectMeta{Name: "of-" + name}}
+	owner.Spec.Bootstrap.DataSecretName = ptr.To("data-of-" + name)
+	return []client.Object{m, owner}
 }
 
 // readyCluster is a Cluster with infrastructure.

@@ -164,8 +164,8 @@ func (p *pass) run(ctx context.Context) error {
 		p.fail(elementalv1.AssociationReady, elementalv1.MissingMachineOwnerReason, failed, "ElementalMachine resource has no Machine owner")
 		return nil
 	}
-	var of capi.Machine
-	if err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.m.Namespace, Name: name}, &of); err != nil {
+	var ownerMachine capi.Machine
+	if err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.m.Namespace, Name: name}, &ownerMachine); err != nil {
 		p.fail(elementalv1.AssociationReady, elementalv1.MissingMachineOwnerReason, failed, "getting Machine owner: %s", err)
 		return client.IgnoreNotFound(err) // its event follows
 	}
@@ -187,12 +187,12 @@ func (p *pass) run(ctx context.Context) error {
 		p.fail(elementalv1.AssociationReady, elementalv1.MissingClusterInfrastructureReadyReason, failed, "Cluster status.infrastructureReady is false")
 		return nil
 	}
-	if of.Spec.Bootstrap.DataSecretName == nil {
+	if ownerMachine.Spec.Bootstrap.DataSecretName == nil {
 		p.fail(elementalv1.AssociationReady, elementalv1.MissingBootstrapSecretReason, failed, "Machine spec.bootstrap.dataSecretName is nil")
 		return nil
 	}
 	p.m.Status.Ready = false // until all that follows holds
-	h, err := p.associate(ctx, &of)
+	h, err := p.associate(ctx, &ownerMachine)
 	if err != nil || h == nil {
 		return err
 	}

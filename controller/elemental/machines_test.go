@@ -65,9 +65,9 @@ func TestMachineWaitsForItsCluster(t *testing.T) {
 		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: capi.GroupVersion.String(), Kind: "Machine", Name: "of-m", UID: "u"}}
 	})
 	step("False MissingMachineOwner Error", nil)
-	of := ownedMachine("m")[1].(*capi.Machine)
-	of.Spec.Bootstrap.DataSecretName = nil
-	create(of)
+	owner := ownedMachine("m")[1].(*capi.Machine)
+	owner.Spec.Bootstrap.DataSecretName = nil
+	create(owner)
 	step("False MissingAssociatedCluster Error", func(m *elementalv1.ElementalMachine) { m.Labels = map[string]string{capi.ClusterNameLabel: "c"} })
 	step("False MissingAssociatedCluster Error", nil)
 	c := readyCluster()

@@ -66,12 +66,12 @@ func (r *registrations) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 // missing.
 func (r *registrations) reconcile(ctx context.Context, g *elementalv1.ElementalRegistration) (bool, error) {
 	before := g.DeepCopy()
-	of := &g.Spec.Config.Elemental.Registration
-	if of.URI == "" {
-		of.URI = r.URL + registration.Path(g.Namespace, g.Name)
+	config := &g.Spec.Config.Elemental.Registration
+	if config.URI == "" {
+		config.URI = r.URL + registration.Path(g.Namespace, g.Name)
 	}
-	if of.CACert == "" {
-		of.CACert = r.CA
+	if config.CACert == "" {
+		config.CACert = r.CA
 	}
 	if g.Spec.PrivateKeyRef == nil {
 		if err := r.makeKey(ctx, g); err != nil {
@@ -79,7 +79,7 @@ func (r *registrations) reconcile(ctx context.Context, g *elementalv1.ElementalR
 		}
 	}
 	ready := condition.True(capi.ReadyCondition)
-	if of.Token == "" {
+	if config.Token == "" {
 		problem, err := r.sign(ctx, g)
 		if err != nil {
 			return false, err
@@ -129,11 +129,11 @@ func (r *registrations) sign(ctx context.Context, g *elementalv1.ElementalRegist
 	case err != nil:
 		return "", fmt.Errorf("secret: %w", err)
 	}
-	of := &g.Spec.Config.Elemental.Registration
-	signed, err := token.Sign(s.Data[registration.KeyData], token.Registration{URI: of.URI, Lifetime: of.TokenDuration}, r.Wall.Now())
+	config := &g.Spec.Config.Elemental.Registration
+	signed, err := token.Sign(s.Data[registration.KeyData], token.Registration{URI: config.URI, Lifetime: config.TokenDuration}, r.Wall.Now())
 	if err != nil {
 		return fmt.Sprintf("Secret '%s' has no Ed25519 key (PEM, PKCS #8) in %s: remove the Secret, and set spec.privateKeyRef to null to make a new key", g.Name, registration.KeyData), nil
 	}
-	of.Token = signed
+	config.Token = signed
 	return "", nil
 }

@@ -30,9 +30,9 @@ func TestRegistrationIsCompleted(t *testing.T) {
 	l := start(t, registrationNamed("fire"))
 	l.settle()
 	g := get(l, "fire", new(elementalv1.ElementalRegistration))
-	of := g.Spec.Config.Elemental.Registration
-	if want := "https://192.0.2.1/elemental/v1/namespaces/vms/registrations/fire"; of.URI != want || of.CACert != "the CA" {
-		t.Errorf("uri %q and caCert %q, want %q and the CA", of.URI, of.CACert, want)
+	config := g.Spec.Config.Elemental.Registration
+	if want := "https://192.0.2.1/elemental/v1/namespaces/vms/registrations/fire"; config.URI != want || config.CACert != "the CA" {
+		t.Errorf("uri %q and caCert %q, want %q and the CA", config.URI, config.CACert, want)
 	}
 	s := get(l, "fire", new(corev1.Secret))
 	if !strings.Contains(string(s.Data["privKey"]), "BEGIN PRIVATE KEY") || !metav1.IsControlledBy(s, g) {
@@ -41,7 +41,7 @@ func TestRegistrationIsCompleted(t *testing.T) {
 	if ref := g.Spec.PrivateKeyRef; ref == nil || ref.Name != "fire" || ref.Namespace != ns || ref.UID != s.UID {
 		t.Errorf("privateKeyRef %+v, want the Secret", ref)
 	}
-	if err := l.checks(g, of.Token); err != nil {
+	if err := l.checks(g, config.Token); err != nil {
 		t.Errorf("the token is refused: %v", err)
 	}
 	is(t, g, capi.ReadyCondition, "True")

@@ -293,8 +293,8 @@ func (b *boot) refuse(key string, r *http.Request) bool {
 	if len(b.refused) >= maxRefused || slices.ContainsFunc(b.refused, func(x Refusal) bool { return x.Key == key }) {
 		return false
 	}
-	is := Refusal{Boot: b.id, Key: key, From: from, Bound: b.key}
-	b.refused, b.untold = append(b.refused, is), append(b.untold, is)
+	refusal := Refusal{Boot: b.id, Key: key, From: from, Bound: b.key}
+	b.refused, b.untold = append(b.refused, refusal), append(b.untold, refusal)
 	return true
 }
 

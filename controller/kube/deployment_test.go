@@ -152,17 +152,17 @@ func TestServiceMonitorFindsTheService(t *testing.T) {
 	if err != nil || len(m.Resources()) != 1 || len(monitor.Spec.Endpoints) != 1 {
 		t.Fatalf("%v: %s", err, b)
 	}
-	service, at := fromManifests[corev1.Service](t, "Service")[0], monitor.Spec.Endpoints[0]
+	service, endpoint := fromManifests[corev1.Service](t, "Service")[0], monitor.Spec.Endpoints[0]
 	for k, v := range monitor.Spec.Selector.MatchLabels {
 		if service.Labels[k] != v {
 			t.Errorf("it selects %s=%s; the Service has %v", k, v, service.Labels)
 		}
 	}
-	if !slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == at.Port }) || monitor.Metadata.Namespace != service.Namespace {
-		t.Errorf("port %s in %s; the Service in %s has %v", at.Port, monitor.Metadata.Namespace, service.Namespace, service.Spec.Ports)
+	if !slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == endpoint.Port }) || monitor.Metadata.Namespace != service.Namespace {
+		t.Errorf("port %s in %s; the Service in %s has %v", endpoint.Port, monitor.Metadata.Namespace, service.Namespace, service.Spec.Ports)
 	}
-	if at.Scheme != "https" || at.BearerTokenFile == "" || at.TLSConfig.InsecureSkipVerify || at.TLSConfig.CA.ConfigMap.Name == "" {
-		t.Errorf("endpoint %+v, want HTTPS with an authority and a token", at)
+	if endpoint.Scheme != "https" || endpoint.BearerTokenFile == "" || endpoint.TLSConfig.InsecureSkipVerify || endpoint.TLSConfig.CA.ConfigMap.Name == "" {
+		t.Errorf("endpoint %+v, want HTTPS with an authority and a token", endpoint)
 	}
 }
 

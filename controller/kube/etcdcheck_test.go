@@ -28,8 +28,8 @@ func copyTree(t *testing.T, to, from string) {
 		if err != nil {
 			return err
 		}
-		at := filepath.Join(to, name)
-		return errors.Join(os.WriteFile(at, []byte(strings.TrimRight(string(b), "\x00")), 0o600), os.Truncate(at, int64(len(b))))
+		file := filepath.Join(to, name)
+		return errors.Join(os.WriteFile(file, []byte(strings.TrimRight(string(b), "\x00")), 0o600), os.Truncate(file, int64(len(b))))
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -307,8 +307,8 @@ func TestCachedObjectsOfEveryShapeEqualDecodedOnes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for field, want := range map[string]any{"defaulted": "by the schema", "number": int64(2), "text": nil} {
-			if is := got.Object["spec"].(map[string]any)[field]; is != want {
-				t.Errorf("%s: spec.%s = %v (%T), want %v", version, field, is, is, want)
+			if value := got.Object["spec"].(map[string]any)[field]; value != want {
+				t.Errorf("%s: spec.%s = %v (%T), want %v", version, field, value, value, want)
 			}
 		}
 	}

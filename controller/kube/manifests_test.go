@@ -149,14 +149,14 @@ func validate(t *testing.T, b []byte) {
 	}
 }
 
-// missing returns the paths of the JSON fields that b has and of does not have.
-func missing(t *testing.T, b, of []byte) (paths []string) {
+// missing returns the paths of the JSON fields that b has and other does not have.
+func missing(t *testing.T, b, other []byte) (paths []string) {
 	t.Helper()
 	var x, y any
 	if err := json.Unmarshal(b, &x); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(of, &y); err != nil {
+	if err := json.Unmarshal(other, &y); err != nil {
 		t.Fatal(err)
 	}
 	var walk func(path string, x, y any)

@@ -61,14 +61,14 @@ func addElemental(_ context.Context, s *Set) error {
 	if err != nil {
 		return err
 	}
-	of := elemental.Config{
+	config := elemental.Config{
 		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Wall: clock.RealClock{}, URL: c.URL, CA: c.CA, Local: local,
 		Work: s.cfg.work(),
 	}
 	if c.Seed != nil && s.media != nil && s.media.HasNetwork() {
-		of.Seeds = seeds{net: s.media, seed: c.Seed}
+		config.Seeds = seeds{net: s.media, seed: c.Seed}
 	}
-	controllers, err := elemental.New(of)
+	controllers, err := elemental.New(config)
 	if err != nil {
 		return err
 	}

@@ -46,22 +46,22 @@ func (s *Set) server(h http.Handler) *http.Server {
 // serve adds an HTTP server to the manager, or an HTTPS server when secure is not nil. The
 // manager starts it once this process leads, because until then the leading process may
 // listen on the same address of the same machine.
-func (s *Set) serve(name string, at Endpoint, h http.Handler, secure *tls.Config) error {
-	return s.mgr.Add(ctrlmanager.RunnableFunc(func(ctx context.Context) error { return s.listenAndServe(ctx, name, at, h, secure) }))
+func (s *Set) serve(name string, endpoint Endpoint, h http.Handler, secure *tls.Config) error {
+	return s.mgr.Add(ctrlmanager.RunnableFunc(func(ctx context.Context) error { return s.listenAndServe(ctx, name, endpoint, h, secure) }))
 }
 
 // listenAndServe serves until ctx ends.
-func (s *Set) listenAndServe(ctx context.Context, name string, at Endpoint, h http.Handler, secure *tls.Config) error {
+func (s *Set) listenAndServe(ctx context.Context, name string, endpoint Endpoint, h http.Handler, secure *tls.Config) error {
 	srv := s.server(h)
 	serve := srv.Serve
 	if secure != nil {
 		srv.TLSConfig = secure
 		serve = func(l net.Listener) error { return srv.ServeTLS(l, "", "") }
 	}
-	l := at.Listener
+	l := endpoint.Listener
 	if l == nil {
 		var err error
-		if l, err = new(net.ListenConfig).Listen(ctx, "tcp", at.Address); err != nil {
+		if l, err = new(net.ListenConfig).Listen(ctx, "tcp", endpoint.Address); err != nil {
 			return fmt.Errorf("server for %s: %w", name, err)
 		}
 	}
@@ -87,13 +87,13 @@ func (s *Set) serveAgents(h http.Handler) error {
 // serveSecure adds the HTTPS server for boot media, if Config.Secure has a URL. A BMC
 // that verifies certificates has to trust the authority of this one.
 func (s *Set) serveSecure(media http.Handler) error {
-	at := s.cfg.Secure
-	if at.URL == "" {
+	endpoint := s.cfg.Secure
+	if endpoint.URL == "" {
 		return nil
 	}
 	cert := s.cfg.Identity.Certificate
-	if at.Certificate != nil {
-		cert = *at.Certificate
+	if endpoint.Certificate != nil {
+		cert = *endpoint.Certificate
 	}
-	return s.serve("boot media (HTTPS)", at, media, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12})
+	return s.serve("boot media (HTTPS)", endpoint, media, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12})
 }

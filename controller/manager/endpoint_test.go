@@ -52,9 +52,9 @@ func TestAgentThatSendsABodySlowlyIsCut(t *testing.T) {
 
 // cut sends the beginning of a request, and expects that the server answers 408 and ends
 // the connection.
-func cut(t *testing.T, at, request string) {
+func cut(t *testing.T, address, request string) {
 	t.Helper()
-	c, err := net.Dial("tcp", at)
+	c, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,14 +73,14 @@ func cut(t *testing.T, at, request string) {
 // The limit is for the request: a BMC that fetches a large image slowly is not cut.
 func TestSlowDownloadIsNotCut(t *testing.T) {
 	image := bytes.Repeat([]byte("x"), 8<<20) // more than sockets buffer
-	at := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	address := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			w.WriteHeader(http.StatusRequestTimeout)
 			return
 		}
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(image))
 	}))
-	c, err := net.Dial("tcp", at)
+	c, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestSlowDownloadIsNotCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 { // each takes the limit, which is real time
-		cut(t, at, "POST / HTTP/1.1\r\nHost: c\r\nContent-Length: 1000\r\n\r\n{")
+		cut(t, address, "POST / HTTP/1.1\r\nHost: c\r\nContent-Length: 1000\r\n\r\n{")
 	}
 	n, err := io.Copy(io.Discard, resp.Body)
 	if err != nil || n != int64(len(image)) {

@@ -147,14 +147,14 @@ func addProvider(_ context.Context, s *Set) error {
 
 // addLCM adds the LCM controller, and those that drain, reboot and update nodes.
 func addLCM(_ context.Context, s *Set) error {
-	of := lcm.Config{
+	config := lcm.Config{
 		Client: s.mgr.GetClient(), Work: s.cfg.work(),
 	}
-	machines, err := lcm.NewMachines(of)
+	machines, err := lcm.NewMachines(config)
 	if err != nil {
 		return err
 	}
-	clusters, err := lcm.NewClusters(of)
+	clusters, err := lcm.NewClusters(config)
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 func TestHostStatesAreCountedAndTimed(t *testing.T) {
-	at := testclock.NewFakePassiveClock(time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC))
-	s := newHostStates(at)
+	clock := testclock.NewFakePassiveClock(time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC))
+	s := newHostStates(clock)
 	host := func(uid types.UID, state metal3.ProvisioningState) *metal3.BareMetalHost {
 		h := new(metal3.BareMetalHost)
 		h.UID, h.Status.Provisioning.State = uid, state
@@ -26,12 +26,12 @@ func TestHostStatesAreCountedAndTimed(t *testing.T) {
 	}
 	s.set(host("a", metal3.StateAvailable), false) // it was there before
 	s.set(host("b", metal3.StateRegistering), true)
-	at.SetTime(at.Now().Add(20 * time.Second))
+	clock.SetTime(clock.Now().Add(20 * time.Second))
 	s.set(host("b", metal3.StateRegistering), true) // another change of it
-	at.SetTime(at.Now().Add(5 * time.Second))
+	clock.SetTime(clock.Now().Add(5 * time.Second))
 	s.set(host("a", metal3.StateProvisioning), true)
 	s.set(host("b", metal3.StateInspecting), true)
-	at.SetTime(at.Now().Add(50 * time.Second))
+	clock.SetTime(clock.Now().Add(50 * time.Second))
 	s.remove(toolscache.DeletedFinalStateUnknown{Obj: host("a", metal3.StateProvisioning)})
 	s.remove(host("a", metal3.StateProvisioning))
 	want := `# HELP metalab_controller_hosts BareMetalHosts by provisioning state.

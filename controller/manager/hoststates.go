@@ -74,19 +74,19 @@ func (s *hostStates) set(obj any, seen bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	is := hostState{state: string(h.Status.Provisioning.State)}
-	was, known := s.since[h.UID]
-	if known && was.state == is.state {
+	after := hostState{state: string(h.Status.Provisioning.State)}
+	before, known := s.since[h.UID]
+	if known && before.state == after.state {
 		return
 	}
 	if seen {
-		is.began = s.clock.Now()
+		after.began = s.clock.Now()
 	}
 	if known {
-		s.ended(was)
+		s.ended(before)
 	}
-	s.since[h.UID] = is
-	s.hosts.WithLabelValues(is.state).Inc()
+	s.since[h.UID] = after
+	s.hosts.WithLabelValues(after.state).Inc()
 }
 
 // remove takes a host that is gone.

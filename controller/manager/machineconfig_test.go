@@ -19,15 +19,15 @@ import (
 )
 
 // requires checks that New takes a complete configuration, and names each field that is missing.
-func requires[C, R any](t *testing.T, all C, of func(C) (R, error), fields ...string) {
+func requires[C, R any](t *testing.T, all C, create func(C) (R, error), fields ...string) {
 	t.Helper()
-	if _, err := of(all); err != nil {
+	if _, err := create(all); err != nil {
 		t.Errorf("New(%T) = %v, want no error", all, err)
 	}
 	for _, f := range fields {
 		c := all
 		reflect.ValueOf(&c).Elem().FieldByName(f).SetZero()
-		if _, err := of(c); err == nil || !strings.Contains(err.Error(), "Config."+f) {
+		if _, err := create(c); err == nil || !strings.Contains(err.Error(), "Config."+f) {
 			t.Errorf("New(%T) without %s = %v, want an error that names it", c, f, err)
 		}
 	}

@@ -63,8 +63,8 @@ func (c *Config) metricsOptions() server.Options {
 	return server.Options{
 		BindAddress: c.Metrics, SecureServing: true, FilterProvider: newGate,
 		TLSOpts: []func(*tls.Config){func(t *tls.Config) {
-			of := c.statusTLS()
-			t.MinVersion, t.GetCertificate = of.MinVersion, of.GetCertificate
+			current := c.statusTLS()
+			t.MinVersion, t.GetCertificate = current.MinVersion, current.GetCertificate
 		}},
 	}
 }

@@ -34,19 +34,19 @@ func (s *Server) Know(c Client) error {
 	if other := s.macs[c.MAC]; other != nil && other.Host != c.Host {
 		return fmt.Errorf("MAC address %s conflicts with existing node %s", c.MAC, other.Name)
 	}
-	is := s.clients[c.Host]
-	if is == nil {
-		is = &client{}
-		s.clients[c.Host] = is
+	known := s.clients[c.Host]
+	if known == nil {
+		known = &client{}
+		s.clients[c.Host] = known
 	}
-	if c.MAC == "" && is.UUID == c.UUID {
-		c.MAC = is.MAC // find has learnt it from DHCP
+	if c.MAC == "" && known.UUID == c.UUID {
+		c.MAC = known.MAC // find has learnt it from DHCP
 	}
-	if is.MAC != c.MAC {
-		s.unlink(is)
+	if known.MAC != c.MAC {
+		s.unlink(known)
 	}
-	is.Client = c
-	s.link(is)
+	known.Client = c
+	s.link(known)
 	return nil
 }
 

@@ -55,13 +55,13 @@ func (n *Network) lease() time.Duration {
 // address, so that a client gets the same one after a restart of the controller, unless
 // another client with the same hash was first.
 type leases struct {
-	net   Network
-	of    map[string]netip.Addr // by MAC address
-	taken map[netip.Addr]string // the MAC address; "" for addresses that are never given
+	net       Network
+	addresses map[string]netip.Addr // by MAC address
+	taken     map[netip.Addr]string // the MAC address; "" for addresses that are never given
 }
 
 func newLeases(n Network) leases {
-	l := leases{net: n, of: map[string]netip.Addr{}, taken: map[netip.Addr]string{}}
+	l := leases{net: n, addresses: map[string]netip.Addr{}, taken: map[netip.Addr]string{}}
 	for _, a := range append([]netip.Addr{n.Server, n.Router}, n.DNS...) {
 		l.taken[a] = ""
 	}
@@ -72,7 +72,7 @@ var errPoolEmpty = errors.New("netboot: all addresses of the pool are in use")
 
 // give returns the address of a MAC address, and reserves one at the first call.
 func (l *leases) give(mac string) (netip.Addr, error) {
-	if a, ok := l.of[mac]; ok {
+	if a, ok := l.addresses[mac]; ok {
 		return a, nil
 	}
 	pool := l.net.Pool.Masked()
@@ -83,7 +83,7 @@ func (l *leases) give(mac string) (netip.Addr, error) {
 	for i := range hosts {
 		a := add(pool.Addr(), 1+(at+i)%hosts)
 		if _, taken := l.taken[a]; !taken {
-			l.of[mac], l.taken[a] = a, mac
+			l.addresses[mac], l.taken[a] = a, mac
 			return a, nil
 		}
 	}
@@ -99,15 +99,15 @@ func add(a netip.Addr, n uint32) netip.Addr {
 
 // decline marks the address of a MAC address as used by another machine (RFC 2131, §3.1).
 func (l *leases) decline(mac string) {
-	if a, ok := l.of[mac]; ok {
-		delete(l.of, mac)
+	if a, ok := l.addresses[mac]; ok {
+		delete(l.addresses, mac)
 		l.taken[a] = ""
 	}
 }
 
 func (l *leases) drop(mac string) {
-	if a, ok := l.of[mac]; ok {
-		delete(l.of, mac)
+	if a, ok := l.addresses[mac]; ok {
+		delete(l.addresses, mac)
 		delete(l.taken, a)
 	}
 }

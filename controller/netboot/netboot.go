@@ -128,8 +128,8 @@ func (s *Server) path(b inband.Boot, file string) string {
 // IsMedia reports whether a URL is one of those of Media, even if its query is hidden.
 func (s *Server) IsMedia(b inband.Boot, url string) bool {
 	path, _, _ := strings.Cut(url, "?")
-	return slices.ContainsFunc(s.Media(b), func(of string) bool {
-		known, _, _ := strings.Cut(of, "?")
+	return slices.ContainsFunc(s.Media(b), func(uri string) bool {
+		known, _, _ := strings.Cut(uri, "?")
 		return path == known
 	})
 }
@@ -188,9 +188,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // the boot.
 func (s *Server) fileOf(u *url.URL) (inband.Boot, served, bool) {
 	rest, ok := strings.CutPrefix(u.Path, pathPrefix)
-	name, of, _ := strings.Cut(rest, "/")
+	name, file, _ := strings.Cut(rest, "/")
 	tokens := u.Query()[tokenParam]
-	f := files[of]
+	f := files[file]
 	if !ok || f.content == nil || len(tokens) != 1 {
 		return inband.Boot{}, served{}, false
 	}

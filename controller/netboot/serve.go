@@ -41,16 +41,16 @@ func (p Ports) Listen(ctx context.Context) (_ *Sockets, err error) {
 		}
 	}()
 	for _, row := range []struct {
-		name   string
-		at     netip.AddrPort
-		device string
-		into   **net.UDPConn
+		name    string
+		address netip.AddrPort
+		device  string
+		into    **net.UDPConn
 	}{{"DHCP", p.DHCP, p.Device, &s.DHCP}, {"proxy DHCP", p.Proxy, p.Device, &s.Proxy}, {"TFTP", p.TFTP, "", &s.TFTP}} {
-		if !row.at.IsValid() && row.into == &s.Proxy {
+		if !row.address.IsValid() && row.into == &s.Proxy {
 			continue
 		}
 		lc := net.ListenConfig{Control: bindTo(row.device)}
-		c, err := lc.ListenPacket(ctx, "udp4", row.at.String())
+		c, err := lc.ListenPacket(ctx, "udp4", row.address.String())
 		if err != nil {
 			return nil, fmt.Errorf("netboot: %s: %w", row.name, err)
 		}

@@ -89,26 +89,26 @@ func (l *Lifecycle) Run(ctx context.Context) error {
 // seen begins the time of a Lease when it was renewed. The times in it are not compared with
 // this clock: an agent's may differ.
 func (l *Lifecycle) seen(o any) {
-	of, ok := o.(*coordinationv1.Lease)
-	if !ok || of.Spec.RenewTime == nil {
+	object, ok := o.(*coordinationv1.Lease)
+	if !ok || object.Spec.RenewTime == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	x := l.leases[of.Name]
-	if x != nil && x.renewed.Equal(of.Spec.RenewTime) {
+	x := l.leases[object.Name]
+	if x != nil && x.renewed.Equal(object.Spec.RenewTime) {
 		return
 	}
 	if x != nil {
 		x.timer.Stop()
 	}
-	x = &lease{renewed: *of.Spec.RenewTime, valid: grace}
-	if s := of.Spec.LeaseDurationSeconds; s != nil && *s > 0 {
+	x = &lease{renewed: *object.Spec.RenewTime, valid: grace}
+	if s := object.Spec.LeaseDurationSeconds; s != nil && *s > 0 {
 		x.valid = time.Duration(*s) * time.Second
 	}
 	x.until = l.Timers.Now().Add(x.valid)
-	x.timer = l.Timers.AfterFunc(x.valid, func() { l.expired.Add(of.Name) })
-	l.leases[of.Name] = x
+	x.timer = l.Timers.AfterFunc(x.valid, func() { l.expired.Add(object.Name) })
+	l.leases[object.Name] = x
 }
 
 // forget drops a Lease that was deleted, with its node.
@@ -116,15 +116,15 @@ func (l *Lifecycle) forget(o any) {
 	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 		o = gone.Obj
 	}
-	of, ok := o.(*coordinationv1.Lease)
+	object, ok := o.(*coordinationv1.Lease)
 	if !ok {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if x := l.leases[of.Name]; x != nil {
+	if x := l.leases[object.Name]; x != nil {
 		x.timer.Stop()
-		delete(l.leases, of.Name)
+		delete(l.leases, object.Name)
 	}
 }
 

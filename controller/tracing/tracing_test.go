@@ -24,13 +24,13 @@ type receiver struct {
 func (r *receiver) Export(_ context.Context, q *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, of := range q.GetResourceSpans() {
-		for _, a := range of.GetResource().GetAttributes() {
+	for _, spans := range q.GetResourceSpans() {
+		for _, a := range spans.GetResource().GetAttributes() {
 			if a.GetKey() == "service.name" {
 				r.services = append(r.services, a.GetValue().GetStringValue())
 			}
 		}
-		for _, scope := range of.GetScopeSpans() {
+		for _, scope := range spans.GetScopeSpans() {
 			for _, s := range scope.GetSpans() {
 				r.spans[s.GetName()] = string(s.GetTraceId())
 			}

@@ -18,8 +18,8 @@ import (
 // The webhook asks about the Cluster as it would be, and passes the answer on.
 func TestWebhookOfClusters(t *testing.T) {
 	h := ClustersHandler(func(_ context.Context, after *clusterv1.Cluster) error {
-		if is := after.Spec.ProviderSpec.Value.Release; is != "mosk-2" {
-			return errors.New("no way to " + is)
+		if release := after.Spec.ProviderSpec.Value.Release; release != "mosk-2" {
+			return errors.New("no way to " + release)
 		}
 		return nil
 	})

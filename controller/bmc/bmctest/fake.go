@@ -207,10 +207,10 @@ func (f *Fake) Booted() string {
 }
 
 // Stick sets Stuck.
-func (f *Fake) Stick(is bool) {
+func (f *Fake) Stick(stuck bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.Stuck = is
+	f.Stuck = stuck
 }
 
 // Settle lets a Slow system reach its power state.

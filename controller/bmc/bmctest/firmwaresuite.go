@@ -35,7 +35,7 @@ func another(b bmc.BIOS) (name string, to any) {
 			continue
 		}
 		for _, v := range a.Values {
-			if is, there := b.Settings[a.Name]; there && is != v {
+			if current, there := b.Settings[a.Name]; there && current != v {
 				return a.Name, v
 			}
 		}

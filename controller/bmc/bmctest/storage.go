@@ -88,12 +88,12 @@ func (a *Array) Finish() { a.end(bmc.OperationRunning) }
 // Restarted ends the operations that wait for a start of the server.
 func (a *Array) Restarted() { a.end(bmc.OperationPending) }
 
-func (a *Array) end(of bmc.OperationState) {
+func (a *Array) end(state bmc.OperationState) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, w := range a.operations {
 		switch {
-		case w.State != of:
+		case w.State != state:
 		case a.Break != "":
 			w.State, w.Error = bmc.OperationFailed, a.Break
 		default:

@@ -150,7 +150,7 @@ func (c *client) PendingBIOS(ctx context.Context) (bmc.Settings, error) {
 	}
 	out := bmc.Settings{}
 	for name, v := range waiting.Attributes {
-		if is, there := b.Attributes[name]; !there || is != v {
+		if current, there := b.Attributes[name]; !there || current != v {
 			out[name] = v
 		}
 	}

@@ -65,9 +65,9 @@ func jobsURI(body []byte) string {
 	}
 	for _, all := range []map[string]json.RawMessage{m.Links.OEM, m.OEM} {
 		for _, raw := range all { // a manager has one vendor
-			var of jobs
-			if decode(raw, &of) == nil && of.Jobs.ID != "" {
-				return of.Jobs.ID
+			var oem jobs
+			if decode(raw, &oem) == nil && oem.Jobs.ID != "" {
+				return oem.Jobs.ID
 			}
 		}
 	}

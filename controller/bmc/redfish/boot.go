@@ -80,14 +80,14 @@ func modeFor(m bmc.BootMode) string {
 
 // satisfies reports whether the override o is b.
 func (o *bootOverride) satisfies(b bmc.Boot) bool {
-	is := o.boot()
+	current := o.boot()
 	if mode := modeFor(b.Mode); mode != "" && o.Mode != "" && o.Mode != mode {
 		return false
 	}
-	if b.Device == bmc.BootHTTP && b.URL != "" && is.URL != b.URL {
+	if b.Device == bmc.BootHTTP && b.URL != "" && current.URL != b.URL {
 		return false
 	}
-	return is.Device == b.Device && (b.Device == bmc.BootNone || is.Persistent == b.Persistent)
+	return current.Device == b.Device && (b.Device == bmc.BootNone || current.Persistent == b.Persistent)
 }
 
 // setSecureBoot switches secure boot on or off, unless it is so already.

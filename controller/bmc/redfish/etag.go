@@ -32,8 +32,8 @@ func etag(a response) string {
 // 174, ansible-collections/community.general issues 3268 and 11270). Without these
 // a BMC that cannot compare its own ETags could not be changed at all.
 var etagForms = []struct {
-	name string
-	of   func(tag string) string
+	name    string
+	convert func(tag string) string
 }{
 	{"as sent", func(tag string) string { return tag }},
 	{"strong", func(tag string) string { return strings.TrimPrefix(tag, "W/") }},
@@ -61,7 +61,7 @@ func (c *client) sendWithETag(ctx context.Context, method, uri, tag string, body
 	known, first := c.workarounds.Variant(topicETag), tag
 	for _, f := range etagForms {
 		if f.name == known && tag != "" {
-			first = f.of(tag)
+			first = f.convert(tag)
 		}
 	}
 	a, err := c.do(ctx, method, uri, body, ifMatch(first))
@@ -82,7 +82,7 @@ func (c *client) sendWithETag(ctx context.Context, method, uri, tag string, body
 		return !refusesETag(err)
 	}
 	for i, f := range etagForms {
-		if send(f.of(fresh)) {
+		if send(f.convert(fresh)) {
 			if err == nil && (fresh != "" || i > 0) {
 				c.workarounds.Record(bmc.Workaround{Topic: topicETag, Variant: f.name, Nonstandard: i > 0})
 			}

@@ -56,18 +56,18 @@ func (d virtualDrive) inserted() bool {
 // and its derivatives insert and eject, under any vendor's name; "" if there is
 // none.
 func (d virtualDrive) vmmControl() string {
-	of := func(actions map[string]json.RawMessage) string {
+	target := func(actions map[string]json.RawMessage) string {
 		var t actionTarget
 		_ = decode(actions["#VirtualMedia.VmmControl"], &t) // missing in most services
 		return t.URI
 	}
 	for _, actions := range d.Actions.OEM { // a drive has one vendor
-		if uri := of(actions); uri != "" {
+		if uri := target(actions); uri != "" {
 			return uri
 		}
 	}
 	for _, oem := range d.OEM {
-		if uri := of(oem.Actions); uri != "" {
+		if uri := target(oem.Actions); uri != "" {
 			return uri
 		}
 	}

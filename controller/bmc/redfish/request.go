@@ -165,14 +165,14 @@ func (c *client) memberObjects(ctx context.Context, uri string) ([]json.RawMessa
 	var all []json.RawMessage
 	read := map[string]bool{}
 	for next := uri; next != ""; {
-		at := localPath(next)
+		location := localPath(next)
 		switch {
-		case read[at]:
-			return nil, fmt.Errorf("redfish: GET %s: Members@odata.nextLink leads back to %s, a page that was read before", uri, at)
+		case read[location]:
+			return nil, fmt.Errorf("redfish: GET %s: Members@odata.nextLink leads back to %s, a page that was read before", uri, location)
 		case len(read) == maxPages:
-			return nil, fmt.Errorf("redfish: GET %s: the collection has more than %d pages; the next is %s", uri, maxPages, at)
+			return nil, fmt.Errorf("redfish: GET %s: the collection has more than %d pages; the next is %s", uri, maxPages, location)
 		}
-		read[at] = true
+		read[location] = true
 		var page struct {
 			Members []json.RawMessage `json:"Members"`
 			Next    string            `json:"Members@odata.nextLink"`

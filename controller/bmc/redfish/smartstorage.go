@@ -51,7 +51,7 @@ func (c *client) readSmartStorage(ctx context.Context, refused error) (smartStor
 }
 
 // createLogicalDrive creates a volume of a subsystem's drives.
-func (c *client) createLogicalDrive(ctx context.Context, v bmc.NewVolume, of subsystem, redfishName string, refused error) (bmc.Operation, error) {
+func (c *client) createLogicalDrive(ctx context.Context, v bmc.NewVolume, system subsystem, redfishName string, refused error) (bmc.Operation, error) {
 	a, err := c.readSmartStorage(ctx, refused)
 	if err != nil {
 		return bmc.Operation{}, err
@@ -70,8 +70,8 @@ func (c *client) createLogicalDrive(ctx context.Context, v bmc.NewVolume, of sub
 	for _, d := range v.Drives {
 		// The configuration names drives by location, in the order of the
 		// subsystem's drives.
-		i := slices.IndexFunc(of.Drives, func(l link) bool { return localPath(l.ID) == localPath(d) })
-		if i < 0 || len(a.Physical) != len(of.Drives) {
+		i := slices.IndexFunc(system.Drives, func(l link) bool { return localPath(l.ID) == localPath(d) })
+		if i < 0 || len(a.Physical) != len(system.Drives) {
 			return bmc.Operation{}, fmt.Errorf("redfish: create volume: %s is none of the %d drives of %s: %w", d, len(a.Physical), a.uri, bmc.ErrUnsupported)
 		}
 		places = append(places, a.Physical[i].Location)

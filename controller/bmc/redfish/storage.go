@@ -189,11 +189,11 @@ func (c *client) readController(ctx context.Context, uri string) (bmc.Controller
 		return out, err
 	}
 	for _, uri := range uris {
-		v, is, err := c.volume(ctx, uri)
+		v, ok, err := c.volume(ctx, uri)
 		if err != nil {
 			return out, err
 		}
-		if is {
+		if ok {
 			out.Volumes = append(out.Volumes, v)
 		}
 	}
@@ -238,7 +238,7 @@ func (c *client) physicalDrive(ctx context.Context, uri string) (bmc.Drive, erro
 // volume reads a volume. It returns false for a drive that the service lists as a
 // volume (iDRAC: VolumeType RawDevice) and for a volume that was deleted since the
 // collection was read.
-func (c *client) volume(ctx context.Context, uri string) (_ bmc.Volume, is bool, _ error) {
+func (c *client) volume(ctx context.Context, uri string) (_ bmc.Volume, ok bool, _ error) {
 	var v volumeResource
 	if _, err := c.get(ctx, uri, &v); err != nil {
 		if isNotFound(err) { // deleted since the collection was read

@@ -158,14 +158,14 @@ func (c *client) readSystem(ctx context.Context, uri string) (computerSystem, er
 // has none.
 func (c *client) chassisPower(ctx context.Context, s computerSystem) string {
 	for _, chassis := range s.Links.Chassis {
-		var of struct {
+		var resource struct {
 			Power string `json:"PowerState"`
 		}
 		if chassis.ID == "" {
 			continue
 		}
-		if _, err := c.get(ctx, chassis.ID, &of); err == nil && of.Power != "" {
-			return of.Power
+		if _, err := c.get(ctx, chassis.ID, &resource); err == nil && resource.Power != "" {
+			return resource.Power
 		}
 	}
 	return ""

@@ -347,12 +347,12 @@ func (c *client) Task(ctx context.Context, uri string) (bmc.Task, error) {
 	}
 	_ = decode(a.body, &t)
 	out := bmc.Task{State: bmc.TaskDone, Percent: int(t.Percent), Text: c.taskText(t.Messages)}
-	is, listed := taskStates[schemas.TaskState(t.State)]
+	state, listed := taskStates[schemas.TaskState(t.State)]
 	switch {
 	case t.failed(), t.State != "" && !t.running() && t.Status == "Critical":
 		out.State = bmc.TaskFailed
 	case listed:
-		out.State = is
+		out.State = state
 	case t.running(), a.status == http.StatusAccepted:
 		out.State = bmc.TaskRunning
 	}

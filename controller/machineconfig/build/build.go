@@ -111,9 +111,9 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 // poolChanged reports whether a change of a pool matters: how many of its nodes are updated
 // does not.
 func poolChanged(e event.UpdateEvent) bool {
-	before, was := e.ObjectOld.(*mcv1.MachineConfigPool)
-	after, is := e.ObjectNew.(*mcv1.MachineConfigPool)
-	if !was || !is || before.Generation != after.Generation {
+	before, oldOK := e.ObjectOld.(*mcv1.MachineConfigPool)
+	after, newOK := e.ObjectNew.(*mcv1.MachineConfigPool)
+	if !oldOK || !newOK || before.Generation != after.Generation {
 		return true
 	}
 	return blocked(before, machineconfig.Write) != blocked(after, machineconfig.Write) ||
@@ -131,7 +131,7 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) (time.Duration,
 		return 0, err
 	}
 	after, err := v.finish(ctx)
-	if err != nil || v.of == nil {
+	if err != nil || v.osConfig == nil {
 		return after, err
 	}
 	return after, v.step(ctx)
@@ -140,7 +140,7 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) (time.Duration,
 // pass is one reconcile of a MachineOSConfig.
 type pass struct {
 	*Reconciler
-	of         *mcv1.MachineOSConfig // nil when it is deleted
+	osConfig   *mcv1.MachineOSConfig // nil when it is deleted
 	pool       *mcv1.MachineConfigPool
 	controller *mcv1.ControllerConfig
 	builds     []*mcv1.MachineOSBuild // all of the name, also those that are being deleted
@@ -155,13 +155,13 @@ func (v *pass) observe(ctx context.Context, name string) error {
 	for i := range list.Items {
 		v.builds = append(v.builds, &list.Items[i])
 	}
-	of, pool, controller := new(mcv1.MachineOSConfig), new(mcv1.MachineConfigPool), new(mcv1.ControllerConfig)
+	osConfig, pool, controller := new(mcv1.MachineOSConfig), new(mcv1.MachineConfigPool), new(mcv1.ControllerConfig)
 	for _, x := range []struct {
 		o    client.Object
 		name string
 		set  func()
 	}{
-		{of, name, func() { v.of = of }},
+		{osConfig, name, func() { v.osConfig = osConfig }},
 		{pool, name, func() { v.pool = pool }}, // one per pool, of its name
 		{controller, machineconfig.ControllerConfigName, func() { v.controller = controller }},
 	} {
@@ -172,8 +172,8 @@ func (v *pass) observe(ctx context.Context, name string) error {
 			return fmt.Errorf("build: %T %s: %w", x.o, x.name, err)
 		}
 	}
-	if v.of != nil && v.of.DeletionTimestamp != nil {
-		v.of = nil
+	if v.osConfig != nil && v.osConfig.DeletionTimestamp != nil {
+		v.osConfig = nil
 	}
 	return nil
 }
@@ -186,7 +186,7 @@ func (v *pass) mode() machineconfig.LayeredFileWrites {
 // step does the next thing for a MachineOSConfig that exists.
 func (v *pass) step(ctx context.Context) error {
 	if v.pool == nil {
-		return v.degrade(ctx, "PoolMissing", fmt.Sprintf("there is no MachineConfigPool %s: create it", v.of.Spec.MachineConfigPool.Name))
+		return v.degrade(ctx, "PoolMissing", fmt.Sprintf("there is no MachineConfigPool %s: create it", v.osConfig.Spec.MachineConfigPool.Name))
 	}
 	if v.controller == nil {
 		return v.degrade(ctx, "ControllerConfigMissing", fmt.Sprintf("there is no ControllerConfig %s, which names the base image: create it", machineconfig.ControllerConfigName))
@@ -202,7 +202,7 @@ func (v *pass) step(ctx context.Context) error {
 		return v.degrade(ctx, "SecretMissing", problem)
 	}
 	spec := images{v.controller.Spec.BaseOSContainerImage, v.controller.Spec.BaseOSExtensionsContainerImage}
-	name, err := buildName(v.of, v.pool, spec)
+	name, err := buildName(v.osConfig, v.pool, spec)
 	if err != nil {
 		return err
 	}
@@ -214,8 +214,8 @@ func (v *pass) step(ctx context.Context) error {
 		return nil // it comes again once that is gone
 	}
 	if b == nil {
-		if of := blocked(v.pool, v.mode()); of != "" {
-			return v.degrade(ctx, "PoolDegraded", fmt.Sprintf("MachineConfigPool %s has the condition %s: no build starts before that is repaired", v.pool.Name, of))
+		if conditionType := blocked(v.pool, v.mode()); conditionType != "" {
+			return v.degrade(ctx, "PoolDegraded", fmt.Sprintf("MachineConfigPool %s has the condition %s: no build starts before that is repaired", v.pool.Name, conditionType))
 		}
 		if err := v.stopOthers(ctx, name); err != nil {
 			return err
@@ -241,7 +241,7 @@ func (v *pass) find(name string) *mcv1.MachineOSBuild {
 // rebuild reports whether a build must be done again: it was not made after the request that the
 // annotation is.
 func (v *pass) rebuild(b *mcv1.MachineOSBuild) bool {
-	_, asked := v.of.Annotations[machineconfig.RebuildAnnotation]
+	_, asked := v.osConfig.Annotations[machineconfig.RebuildAnnotation]
 	_, answers := b.Annotations[machineconfig.RebuildAnnotation]
 	return asked && !answers && b.DeletionTimestamp == nil
 }

@@ -242,7 +242,7 @@ func TestFileChangeCarriesTheImageOver(t *testing.T) {
 
 // TestRequiresRebuild shows statement M33.
 func TestRequiresRebuild(t *testing.T) {
-	of := func(change func(*mcv1.MachineConfigSpec)) *mcv1.MachineConfig {
+	withSpec := func(change func(*mcv1.MachineConfigSpec)) *mcv1.MachineConfig {
 		m := &mcv1.MachineConfig{Spec: mcv1.MachineConfigSpec{OSImageURL: "a"}}
 		if change != nil {
 			change(&m.Spec)
@@ -262,7 +262,7 @@ func TestRequiresRebuild(t *testing.T) {
 		{"kernelType", func(s *mcv1.MachineConfigSpec) { s.KernelType = "realtime" }, true},
 		{"osImageURL", func(s *mcv1.MachineConfigSpec) { s.OSImageURL = "b" }, true},
 	} {
-		if got := RequiresRebuild(of(nil), of(tt.change)); got != tt.want {
+		if got := RequiresRebuild(withSpec(nil), withSpec(tt.change)); got != tt.want {
 			t.Errorf("RequiresRebuild after a change of %s = %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -429,13 +429,13 @@ func TestImageOfARecreatedConfigStays(t *testing.T) {
 // TestCrashAtAnyWriteIsHarmless shows statement M38: the controller is ended before each of its writes, and
 // there is one build with one Job all the same.
 func TestCrashAtAnyWriteIsHarmless(t *testing.T) {
-	for at := 1; ; at++ {
+	for n := 1; ; n++ {
 		w := newWorld(t, machineconfig.Skip)
 		w.layer("")
 		count, jobs := 0, map[types.UID]bool{}
 		crash := errors.New("crash")
 		w.fail = func(verb string, o client.Object) error {
-			if count++; count == at {
+			if count++; count == n {
 				return crash
 			}
 			return nil
@@ -444,7 +444,7 @@ func TestCrashAtAnyWriteIsHarmless(t *testing.T) {
 			for range 12 {
 				_, err := w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Name: "worker"}})
 				if err != nil && !errors.Is(err, crash) {
-					t.Fatalf("crash before write %d: %v", at, err)
+					t.Fatalf("crash before write %d: %v", n, err)
 				}
 				for _, j := range w.jobs() {
 					jobs[j.UID] = true
@@ -456,10 +456,10 @@ func TestCrashAtAnyWriteIsHarmless(t *testing.T) {
 		w.fail = nil
 		w.finish(w.build(), digestOf(1))
 		if len(jobs) != 1 || w.state(w.build()) != "Succeeded" {
-			t.Errorf("crash before write %d: Jobs %v, build %s; want one Job and Succeeded", at, slices.Collect(maps.Keys(jobs)), w.state(w.build()))
+			t.Errorf("crash before write %d: Jobs %v, build %s; want one Job and Succeeded", n, slices.Collect(maps.Keys(jobs)), w.state(w.build()))
 		}
-		if at > writes {
-			if at < 10 {
+		if n > writes {
+			if n < 10 {
 				t.Fatalf("the test ended after %d writes: a build has more", writes)
 			}
 			return
@@ -469,9 +469,9 @@ func TestCrashAtAnyWriteIsHarmless(t *testing.T) {
 
 func TestDegradedPoolBlocksNewBuilds(t *testing.T) {
 	for _, tt := range []struct {
-		of     mcv1.MachineConfigPoolConditionType
-		mode   machineconfig.LayeredFileWrites
-		blocks bool
+		conditionType mcv1.MachineConfigPoolConditionType
+		mode          machineconfig.LayeredFileWrites
+		blocks        bool
 	}{
 		{mcv1.MachineConfigPoolRenderDegraded, machineconfig.Skip, true},
 		{mcv1.MachineConfigPoolNodeDegraded, machineconfig.Write, true},
@@ -480,14 +480,14 @@ func TestDegradedPoolBlocksNewBuilds(t *testing.T) {
 	} {
 		w := newWorld(t, tt.mode)
 		p := w.pool()
-		machineconfig.SetCondition(p, tt.of, corev1.ConditionTrue, "x", "x", metav1.Now())
+		machineconfig.SetCondition(p, tt.conditionType, corev1.ConditionTrue, "x", "x", metav1.Now())
 		if err := w.Status().Update(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
 		w.layer("")
 		w.settle()
 		if got := len(w.builds()) == 0; got != tt.blocks {
-			t.Errorf("%s under %s blocks a build: %v, want %v", tt.of, tt.mode, got, tt.blocks)
+			t.Errorf("%s under %s blocks a build: %v, want %v", tt.conditionType, tt.mode, got, tt.blocks)
 		}
 	}
 }

@@ -51,12 +51,12 @@ func (v *pass) removeEphemeral(ctx context.Context, b *mcv1.MachineOSBuild) erro
 // removeObjects deletes the objects of a build that match, the Job as the last. It reports
 // whether all of them are gone: a finalizer of somebody's delays that.
 func (v *pass) removeObjects(ctx context.Context, b *mcv1.MachineOSBuild, match func(client.Object) bool) (gone bool, err error) {
-	of := client.MatchingLabels{machineconfig.OSBuildLabel: b.Name}
+	labels := client.MatchingLabels{machineconfig.OSBuildLabel: b.Name}
 	var maps corev1.ConfigMapList
 	var secrets corev1.SecretList
 	var jobs batchv1.JobList
 	for _, list := range []client.ObjectList{&maps, &secrets, &jobs} {
-		if err := v.Reader.List(ctx, list, client.InNamespace(machineconfig.Namespace), of); err != nil {
+		if err := v.Reader.List(ctx, list, client.InNamespace(machineconfig.Namespace), labels); err != nil {
 			return false, fmt.Errorf("build: objects of MachineOSBuild %s: %w", b.Name, err)
 		}
 	}
@@ -117,7 +117,7 @@ func (v *pass) finish(ctx context.Context) (after time.Duration, err error) {
 			return 0, fmt.Errorf("build: MachineOSBuild %s: %w", b.Name, err)
 		}
 	}
-	if v.of == nil && v.pool != nil && machineconfig.ConditionIsTrue(v.pool, mcv1.MachineConfigPoolImageBuildDegraded) {
+	if v.osConfig == nil && v.pool != nil && machineconfig.ConditionIsTrue(v.pool, mcv1.MachineConfigPoolImageBuildDegraded) {
 		return after, v.report(ctx, corev1.ConditionFalse, "NotLayered", "")
 	}
 	return after, nil
@@ -158,8 +158,8 @@ func (v *pass) removeImage(ctx context.Context, b *mcv1.MachineOSBuild) (wait ti
 
 // users reports whether something refers to the image of a build that is being deleted: another
 // build or MachineOSConfig, which has the image from now on, or a node, which will leave it.
-func (v *pass) users(ctx context.Context, of *mcv1.MachineOSBuild) (used, busy bool, err error) {
-	image := string(of.Status.DigestedImagePushSpec)
+func (v *pass) users(ctx context.Context, build *mcv1.MachineOSBuild) (used, busy bool, err error) {
+	image := string(build.Status.DigestedImagePushSpec)
 	var configs mcv1.MachineOSConfigList
 	var builds mcv1.MachineOSBuildList
 	var nodes corev1.NodeList
@@ -169,17 +169,17 @@ func (v *pass) users(ctx context.Context, of *mcv1.MachineOSBuild) (used, busy b
 	for _, c := range configs.Items {
 		// A rebuild gives the same digest, and so does a MachineOSConfig that was created again
 		// before the nodes had left its image.
-		again := c.Name == of.Spec.MachineOSConfig.Name && !metav1.IsControlledBy(of, &c)
+		again := c.Name == build.Spec.MachineOSConfig.Name && !metav1.IsControlledBy(build, &c)
 		used = used || c.DeletionTimestamp == nil && (string(c.Status.CurrentImagePullSpec) == image || again)
 	}
 	for i := range builds.Items {
 		b := &builds.Items[i]
-		if b.DeletionTimestamp != nil || b.Name == of.Name {
+		if b.DeletionTimestamp != nil || b.Name == build.Name {
 			continue
 		}
 		used = used || string(b.Status.DigestedImagePushSpec) == image
 		// A build of the same repository may push these bytes at any time.
-		busy = busy || !ended(b) && repository(b.Spec.RenderedImagePushSpec) == repository(of.Spec.RenderedImagePushSpec)
+		busy = busy || !ended(b) && repository(b.Spec.RenderedImagePushSpec) == repository(build.Spec.RenderedImagePushSpec)
 	}
 	for i := range nodes.Items {
 		a := nodes.Items[i].Annotations

@@ -111,8 +111,8 @@ func newWorld(t *testing.T, mode machineconfig.LayeredFileWrites) *world {
 
 // frozen refuses the writes that the CEL rules of MachineOSBuild refuse.
 func frozen(o client.Object) error {
-	b, is := o.(*mcv1.MachineOSBuild)
-	if !is {
+	b, ok := o.(*mcv1.MachineOSBuild)
+	if !ok {
 		return nil
 	}
 	if b.Status.BuildEnd != nil && !b.Status.BuildEnd.After(b.Status.BuildStart.Time) {
@@ -250,7 +250,7 @@ func (w *world) collect() {
 		all = append(all, &objects.Items[i])
 	}
 	for _, o := range all {
-		if of := metav1.GetControllerOf(o); of != nil && !owners[of.UID] && o.GetDeletionTimestamp() == nil {
+		if owner := metav1.GetControllerOf(o); owner != nil && !owners[owner.UID] && o.GetDeletionTimestamp() == nil {
 			if err := w.Delete(w.t.Context(), o); client.IgnoreNotFound(err) != nil {
 				w.t.Fatal(err)
 			}
@@ -293,10 +293,10 @@ func (w *world) jobs() (out []*batchv1.Job) {
 }
 
 // job changes the status of the Job of a build.
-func (w *world) job(of *mcv1.MachineOSBuild, change func(*batchv1.JobStatus)) {
+func (w *world) job(build *mcv1.MachineOSBuild, change func(*batchv1.JobStatus)) {
 	w.t.Helper()
 	j := new(batchv1.Job)
-	if err := w.Get(w.t.Context(), client.ObjectKey{Namespace: machineconfig.Namespace, Name: JobPrefix + of.Name}, j); err != nil {
+	if err := w.Get(w.t.Context(), client.ObjectKey{Namespace: machineconfig.Namespace, Name: JobPrefix + build.Name}, j); err != nil {
 		w.t.Fatal(err)
 	}
 	change(&j.Status)
@@ -306,13 +306,13 @@ func (w *world) job(of *mcv1.MachineOSBuild, change func(*batchv1.JobStatus)) {
 }
 
 // finish ends a build as its pods do: the image, its digest, and the end of the Job.
-func (w *world) finish(of *mcv1.MachineOSBuild, digest string) {
+func (w *world) finish(build *mcv1.MachineOSBuild, digest string) {
 	w.t.Helper()
 	w.shop.images[repo+"@"+digest] = true
 	w.add(&corev1.ConfigMap{
-		ObjectMeta: parts{build: of, osConfig: w.osConfig(), config: &mcv1.MachineConfig{}}.meta(machineconfig.DigestPrefix), Data: map[string]string{machineconfig.DigestKey: digest},
+		ObjectMeta: parts{build: build, osConfig: w.osConfig(), config: &mcv1.MachineConfig{}}.meta(machineconfig.DigestPrefix), Data: map[string]string{machineconfig.DigestKey: digest},
 	})
-	w.job(of, func(s *batchv1.JobStatus) {
+	w.job(build, func(s *batchv1.JobStatus) {
 		s.Active, s.Succeeded, s.Conditions = 0, 1, []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 	})
 	w.settle()
@@ -337,7 +337,7 @@ func (w *world) state(b *mcv1.MachineOSBuild) string {
 func (w *world) degraded(want string) {
 	w.t.Helper()
 	c := machineconfig.Condition(w.pool(), mcv1.MachineConfigPoolImageBuildDegraded)
-	if is := c != nil && c.Status == corev1.ConditionTrue; is != (want != "") || is && !strings.Contains(c.Message, want) {
+	if isDegraded := c != nil && c.Status == corev1.ConditionTrue; isDegraded != (want != "") || isDegraded && !strings.Contains(c.Message, want) {
 		w.t.Errorf("ImageBuildDegraded = %+v, want a message with %q", c, want)
 	}
 }

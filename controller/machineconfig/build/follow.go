@@ -27,27 +27,27 @@ const inputsAnnotation = "metalab.dev/build-inputs"
 
 // create creates the MachineOSBuild of the pool's configuration. Where daemons write files and
 // the image would not differ, the build is a copy of the current one, and no Job runs.
-func (v *pass) create(ctx context.Context, name string, of images) error {
-	sum, err := inputs(v.of, of)
+func (v *pass) create(ctx context.Context, name string, bases images) error {
+	sum, err := inputs(v.osConfig, bases)
 	if err != nil {
 		return err
 	}
 	b := &mcv1.MachineOSBuild{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: labelsOf(v.of, v.pool.Spec.Configuration.Name),
-			Annotations:     map[string]string{machineconfig.PushSecretAnnotation: v.of.Spec.RenderedImagePushSecret.Name, inputsAnnotation: sum},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(v.of, mcv1.GroupVersion.WithKind("MachineOSConfig"))},
+			Name: name, Labels: labelsOf(v.osConfig, v.pool.Spec.Configuration.Name),
+			Annotations:     map[string]string{machineconfig.PushSecretAnnotation: v.osConfig.Spec.RenderedImagePushSecret.Name, inputsAnnotation: sum},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(v.osConfig, mcv1.GroupVersion.WithKind("MachineOSConfig"))},
 			Finalizers:      []string{imageFinalizer},
 		},
 		Spec: mcv1.MachineOSBuildSpec{
 			MachineConfig:         mcv1.MachineConfigReference{Name: v.pool.Spec.Configuration.Name},
-			MachineOSConfig:       mcv1.MachineOSConfigReference{Name: v.of.Name},
-			RenderedImagePushSpec: tagged(v.of.Spec.RenderedImagePushSpec, name),
+			MachineOSConfig:       mcv1.MachineOSConfigReference{Name: v.osConfig.Name},
+			RenderedImagePushSpec: tagged(v.osConfig.Spec.RenderedImagePushSpec, name),
 		},
 	}
-	_, asked := v.of.Annotations[machineconfig.RebuildAnnotation]
+	_, asked := v.osConfig.Annotations[machineconfig.RebuildAnnotation]
 	if asked {
-		b.Annotations[machineconfig.RebuildAnnotation] = v.of.Annotations[machineconfig.RebuildAnnotation]
+		b.Annotations[machineconfig.RebuildAnnotation] = v.osConfig.Annotations[machineconfig.RebuildAnnotation]
 	}
 	carried, err := v.carried(ctx, sum)
 	if err != nil {
@@ -71,7 +71,7 @@ func (v *pass) carried(ctx context.Context, sum string) (*mcv1.MachineOSBuild, e
 	if v.mode() != machineconfig.Write {
 		return nil, nil
 	}
-	b := v.find(v.of.Annotations[machineconfig.CurrentBuildAnnotation])
+	b := v.find(v.osConfig.Annotations[machineconfig.CurrentBuildAnnotation])
 	if b == nil || !is(b, mcv1.MachineOSBuildSucceeded) || b.DeletionTimestamp != nil || b.Annotations[inputsAnnotation] != sum {
 		return nil, nil
 	}
@@ -110,8 +110,8 @@ func (v *pass) follow(ctx context.Context, b *mcv1.MachineOSBuild, pull, push *c
 
 // progress writes the progress of a build that has not ended.
 func (v *pass) progress(ctx context.Context, b *mcv1.MachineOSBuild, pull, push *corev1.Secret) error {
-	if of := b.Annotations[carriedAnnotation]; of != "" {
-		return v.carry(ctx, b, of)
+	if source := b.Annotations[carriedAnnotation]; source != "" {
+		return v.carry(ctx, b, source)
 	}
 	j := new(batchv1.Job)
 	key := client.ObjectKey{Namespace: machineconfig.Namespace, Name: JobPrefix + b.Name}
@@ -149,7 +149,7 @@ func (v *pass) progress(ctx context.Context, b *mcv1.MachineOSBuild, pull, push 
 // begin creates the objects of a build, the Job as the last. A crash in between leaves some of
 // them: the next reconcile creates the others.
 func (v *pass) begin(ctx context.Context, b *mcv1.MachineOSBuild, pull, push *corev1.Secret) error {
-	p := parts{build: b, osConfig: v.of, controller: v.controller, pull: pull, push: push, config: new(mcv1.MachineConfig)}
+	p := parts{build: b, osConfig: v.osConfig, controller: v.controller, pull: pull, push: push, config: new(mcv1.MachineConfig)}
 	if err := v.Client.Get(ctx, client.ObjectKey{Name: b.Spec.MachineConfig.Name}, p.config); err != nil {
 		return fmt.Errorf("build: MachineConfig %s: %w", b.Spec.MachineConfig.Name, err)
 	}
@@ -187,10 +187,10 @@ func jobReference(j *batchv1.Job) mcv1.ObjectReference {
 }
 
 // carry completes a build that has the image of another.
-func (v *pass) carry(ctx context.Context, b *mcv1.MachineOSBuild, of string) error {
-	from := v.find(of)
+func (v *pass) carry(ctx context.Context, b *mcv1.MachineOSBuild, source string) error {
+	from := v.find(source)
 	if from == nil || from.Status.DigestedImagePushSpec == "" {
-		return v.write(ctx, b, advance{to: mcv1.MachineOSBuildFailed, cause: fmt.Sprintf("MachineOSBuild %s, whose image it has, is gone: annotate the MachineOSConfig with %s", of, machineconfig.RebuildAnnotation)})
+		return v.write(ctx, b, advance{to: mcv1.MachineOSBuildFailed, cause: fmt.Sprintf("MachineOSBuild %s, whose image it has, is gone: annotate the MachineOSConfig with %s", source, machineconfig.RebuildAnnotation)})
 	}
 	return v.write(ctx, b, advance{to: mcv1.MachineOSBuildSucceeded, image: from.Status.DigestedImagePushSpec})
 }
@@ -229,7 +229,7 @@ func (v *pass) write(ctx context.Context, b *mcv1.MachineOSBuild, a advance) err
 
 // annotate sets an annotation of an object, and removes it when value is "".
 func (v *pass) annotate(ctx context.Context, o client.Object, name, value string) error {
-	if has, is := o.GetAnnotations()[name]; has == value && is == (value != "") {
+	if has, ok := o.GetAnnotations()[name]; has == value && ok == (value != "") {
 		return nil
 	}
 	before := o.DeepCopyObject().(client.Object)
@@ -266,8 +266,8 @@ func (v *pass) digest(ctx context.Context, b *mcv1.MachineOSBuild) (string, erro
 // the build does not need any more. An image of an earlier build must still exist.
 func (v *pass) adopt(ctx context.Context, b *mcv1.MachineOSBuild, pull *corev1.Secret) error {
 	image := b.Status.DigestedImagePushSpec
-	current := v.of.Annotations[machineconfig.CurrentBuildAnnotation] == b.Name
-	if !current && v.of.Status.CurrentImagePullSpec != image {
+	current := v.osConfig.Annotations[machineconfig.CurrentBuildAnnotation] == b.Name
+	if !current && v.osConfig.Status.CurrentImagePullSpec != image {
 		found, err := v.Images.Exists(ctx, string(image), v.access(pull))
 		if err != nil {
 			return fmt.Errorf("build: image of MachineOSBuild %s: %w", b.Name, err)
@@ -276,28 +276,28 @@ func (v *pass) adopt(ctx context.Context, b *mcv1.MachineOSBuild, pull *corev1.S
 			return v.restart(ctx, b)
 		}
 	}
-	before := v.of.DeepCopy()
-	st := &v.of.Status
-	st.CurrentImagePullSpec, st.ObservedGeneration = image, v.of.Generation
+	before := v.osConfig.DeepCopy()
+	st := &v.osConfig.Status
+	st.CurrentImagePullSpec, st.ObservedGeneration = image, v.osConfig.Generation
 	st.MachineOSBuild = &mcv1.ObjectReference{Group: mcv1.GroupName, Resource: "machineosbuilds", Name: b.Name}
 	v.setCondition(metav1.ConditionFalse, "Ready", "")
-	if !equality.Semantic.DeepEqual(before.Status, v.of.Status) {
-		if err := v.Client.Status().Patch(ctx, v.of, client.MergeFrom(before)); err != nil {
-			return fmt.Errorf("build: status of MachineOSConfig %s: %w", v.of.Name, err)
+	if !equality.Semantic.DeepEqual(before.Status, v.osConfig.Status) {
+		if err := v.Client.Status().Patch(ctx, v.osConfig, client.MergeFrom(before)); err != nil {
+			return fmt.Errorf("build: status of MachineOSConfig %s: %w", v.osConfig.Name, err)
 		}
 	}
-	before = v.of.DeepCopy()
-	if v.of.Annotations == nil {
-		v.of.Annotations = map[string]string{}
+	before = v.osConfig.DeepCopy()
+	if v.osConfig.Annotations == nil {
+		v.osConfig.Annotations = map[string]string{}
 	}
 	_, answers := b.Annotations[machineconfig.RebuildAnnotation]
-	v.of.Annotations[machineconfig.CurrentBuildAnnotation] = b.Name
+	v.osConfig.Annotations[machineconfig.CurrentBuildAnnotation] = b.Name
 	if answers {
-		delete(v.of.Annotations, machineconfig.RebuildAnnotation)
+		delete(v.osConfig.Annotations, machineconfig.RebuildAnnotation)
 	}
-	if !equality.Semantic.DeepEqual(before.Annotations, v.of.Annotations) {
-		if err := v.Client.Patch(ctx, v.of, client.MergeFrom(before)); err != nil {
-			return fmt.Errorf("build: annotations of MachineOSConfig %s: %w", v.of.Name, err)
+	if !equality.Semantic.DeepEqual(before.Annotations, v.osConfig.Annotations) {
+		if err := v.Client.Patch(ctx, v.osConfig, client.MergeFrom(before)); err != nil {
+			return fmt.Errorf("build: annotations of MachineOSConfig %s: %w", v.osConfig.Name, err)
 		}
 	}
 	if answers { // after the request: else a crash in between would repeat it
@@ -310,19 +310,19 @@ func (v *pass) adopt(ctx context.Context, b *mcv1.MachineOSBuild, pull *corev1.S
 
 // condition writes the condition Degraded of the MachineOSConfig.
 func (v *pass) condition(ctx context.Context, status metav1.ConditionStatus, reason, message string) error {
-	before := v.of.DeepCopy()
+	before := v.osConfig.DeepCopy()
 	v.setCondition(status, reason, message)
-	if equality.Semantic.DeepEqual(before.Status, v.of.Status) {
+	if equality.Semantic.DeepEqual(before.Status, v.osConfig.Status) {
 		return nil
 	}
-	if err := v.Client.Status().Patch(ctx, v.of, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("build: status of MachineOSConfig %s: %w", v.of.Name, err)
+	if err := v.Client.Status().Patch(ctx, v.osConfig, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("build: status of MachineOSConfig %s: %w", v.osConfig.Name, err)
 	}
 	return nil
 }
 
 func (v *pass) setCondition(status metav1.ConditionStatus, reason, message string) {
-	apimeta.SetStatusCondition(&v.of.Status.Conditions, metav1.Condition{
+	apimeta.SetStatusCondition(&v.osConfig.Status.Conditions, metav1.Condition{
 		Type: degradedCondition, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(v.Clock.Now()),
 	})
 }
@@ -335,7 +335,7 @@ func (v *pass) access(s *corev1.Secret) registry.Access {
 // secrets returns the secrets to pull the base image and to push the result, or the problem that
 // keeps the build from having them.
 func (v *pass) secrets(ctx context.Context) (pull, push *corev1.Secret, problem string, err error) {
-	of := func(namespace, name, field string) (*corev1.Secret, error) {
+	read := func(namespace, name, field string) (*corev1.Secret, error) {
 		s := new(corev1.Secret)
 		err := v.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, s)
 		if apierrors.IsNotFound(err) {
@@ -349,14 +349,14 @@ func (v *pass) secrets(ctx context.Context) (pull, push *corev1.Secret, problem 
 		}
 		return s, err
 	}
-	if push, err = of(machineconfig.Namespace, v.of.Spec.RenderedImagePushSecret.Name, "spec.renderedImagePushSecret"); err != nil || problem != "" {
+	if push, err = read(machineconfig.Namespace, v.osConfig.Spec.RenderedImagePushSecret.Name, "spec.renderedImagePushSecret"); err != nil || problem != "" {
 		return nil, nil, problem, err
 	}
 	switch s := v.controller.Spec; {
-	case v.of.Spec.BaseImagePullSecret != nil:
-		pull, err = of(machineconfig.Namespace, v.of.Spec.BaseImagePullSecret.Name, "spec.baseImagePullSecret")
+	case v.osConfig.Spec.BaseImagePullSecret != nil:
+		pull, err = read(machineconfig.Namespace, v.osConfig.Spec.BaseImagePullSecret.Name, "spec.baseImagePullSecret")
 	case s.PullSecret != nil && s.PullSecret.Name != "":
-		pull, err = of(s.PullSecret.Namespace, s.PullSecret.Name, "spec.pullSecret of ControllerConfig")
+		pull, err = read(s.PullSecret.Namespace, s.PullSecret.Name, "spec.pullSecret of ControllerConfig")
 	default:
 		pull = &corev1.Secret{Data: map[string][]byte{corev1.DockerConfigJsonKey: s.InternalRegistryPullSecret}}
 	}

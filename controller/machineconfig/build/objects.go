@@ -95,8 +95,8 @@ func (p parts) objects() ([]client.Object, error) {
 	data := func(prefix, key, value string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: p.meta(prefix), Data: map[string]string{key: value}}
 	}
-	secret := func(prefix string, of *corev1.Secret) *corev1.Secret {
-		return &corev1.Secret{ObjectMeta: p.meta(prefix), Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: of.Data[corev1.DockerConfigJsonKey]}}
+	secret := func(prefix string, from *corev1.Secret) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: p.meta(prefix), Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: from.Data[corev1.DockerConfigJsonKey]}}
 	}
 	policy, err := p.file("/etc/containers/policy.json")
 	if err != nil {

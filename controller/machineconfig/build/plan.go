@@ -24,13 +24,13 @@ type images struct {
 
 // buildName returns the name of the build of a pool's configuration: a hash of all that the
 // image depends on.
-func buildName(c *mcv1.MachineOSConfig, p *mcv1.MachineConfigPool, of images) (string, error) {
-	sum, err := hash(p.Spec.Configuration, c.Spec, of)
+func buildName(c *mcv1.MachineOSConfig, p *mcv1.MachineConfigPool, bases images) (string, error) {
+	sum, err := hash(p.Spec.Configuration, c.Spec, bases)
 	return c.Name + "-" + sum, err
 }
 
 // inputs returns a hash of the inputs of an image beside the configuration.
-func inputs(c *mcv1.MachineOSConfig, of images) (string, error) { return hash(c.Spec, of) }
+func inputs(c *mcv1.MachineOSConfig, bases images) (string, error) { return hash(c.Spec, bases) }
 
 func hash(parts ...any) (string, error) {
 	h := md5.New()
@@ -83,9 +83,9 @@ var blocking = map[machineconfig.LayeredFileWrites][]mcv1.MachineConfigPoolCondi
 
 // blocked returns the condition that keeps new builds of a pool away; "" without one.
 func blocked(p *mcv1.MachineConfigPool, by machineconfig.LayeredFileWrites) mcv1.MachineConfigPoolConditionType {
-	for _, of := range blocking[by] {
-		if machineconfig.ConditionIsTrue(p, of) {
-			return of
+	for _, conditionType := range blocking[by] {
+		if machineconfig.ConditionIsTrue(p, conditionType) {
+			return conditionType
 		}
 	}
 	return ""

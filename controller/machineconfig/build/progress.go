@@ -16,7 +16,7 @@ const BackoffLimit = 3
 
 // words are the reason and message of a build's condition. All five are in each status.
 var words = []struct {
-	of              mcv1.BuildProgress
+	progress        mcv1.BuildProgress
 	reason, message string
 }{
 	{mcv1.MachineOSBuildPrepared, "Prepared", "Build Prepared and Pending"},
@@ -30,21 +30,21 @@ var words = []struct {
 var terminal = []mcv1.BuildProgress{mcv1.MachineOSBuildFailed, mcv1.MachineOSBuildInterrupted, mcv1.MachineOSBuildSucceeded}
 
 // is reports whether a build has a condition.
-func is(b *mcv1.MachineOSBuild, of mcv1.BuildProgress) bool {
-	return apimeta.IsStatusConditionTrue(b.Status.Conditions, string(of))
+func is(b *mcv1.MachineOSBuild, progress mcv1.BuildProgress) bool {
+	return apimeta.IsStatusConditionTrue(b.Status.Conditions, string(progress))
 }
 
 // ended reports whether a build has a terminal condition.
 func ended(b *mcv1.MachineOSBuild) bool {
-	return slices.ContainsFunc(terminal, func(of mcv1.BuildProgress) bool { return is(b, of) })
+	return slices.ContainsFunc(terminal, func(progress mcv1.BuildProgress) bool { return is(b, progress) })
 }
 
 // setProgress makes one condition of a build true and the others false. cause completes the
 // message; it may be "".
 func setProgress(b *mcv1.MachineOSBuild, to mcv1.BuildProgress, cause string, now time.Time) {
 	for _, w := range words {
-		c := metav1.Condition{Type: string(w.of), Status: metav1.ConditionFalse, Reason: w.reason, Message: w.message, LastTransitionTime: metav1.NewTime(now)}
-		if w.of == to {
+		c := metav1.Condition{Type: string(w.progress), Status: metav1.ConditionFalse, Reason: w.reason, Message: w.message, LastTransitionTime: metav1.NewTime(now)}
+		if w.progress == to {
 			c.Status = metav1.ConditionTrue
 			if cause != "" {
 				c.Message += ": " + cause
@@ -66,7 +66,7 @@ func setProgress(b *mcv1.MachineOSBuild, to mcv1.BuildProgress, cause string, no
 }
 
 // progressOf returns the progress of a Job, and the cause when it has failed.
-func progressOf(j *batchv1.Job) (of mcv1.BuildProgress, cause string) {
+func progressOf(j *batchv1.Job) (progress mcv1.BuildProgress, cause string) {
 	for _, c := range j.Status.Conditions {
 		switch {
 		case c.Status != corev1.ConditionTrue:

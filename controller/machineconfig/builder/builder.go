@@ -220,9 +220,9 @@ func (r *Reconciler) succeed(s *batchv1.JobStatus) {
 	now := metav1.NewTime(r.Clock.Now())
 	s.Active, s.Ready, s.Terminating, s.Succeeded, s.CompletionTime = 0, ptr.To(int32(0)), ptr.To(int32(0)), 1, &now
 	s.UncountedTerminatedPods = nil
-	for _, of := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete} {
+	for _, conditionType := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete} {
 		s.Conditions = append(s.Conditions, batchv1.JobCondition{
-			Type: of, Status: corev1.ConditionTrue, Reason: "CompletionsReached", Message: "Reached expected number of succeeded pods", LastProbeTime: now, LastTransitionTime: now,
+			Type: conditionType, Status: corev1.ConditionTrue, Reason: "CompletionsReached", Message: "Reached expected number of succeeded pods", LastProbeTime: now, LastTransitionTime: now,
 		})
 	}
 }
@@ -238,9 +238,9 @@ func (r *Reconciler) fail(s *batchv1.JobStatus, j *batchv1.Job, cause error) {
 	} else if s.Failed <= ptr.Deref(j.Spec.BackoffLimit, build.BackoffLimit) {
 		return
 	}
-	for _, of := range []batchv1.JobConditionType{batchv1.JobFailureTarget, batchv1.JobFailed} {
+	for _, conditionType := range []batchv1.JobConditionType{batchv1.JobFailureTarget, batchv1.JobFailed} {
 		s.Conditions = append(s.Conditions, batchv1.JobCondition{
-			Type: of, Status: corev1.ConditionTrue, Reason: reason, Message: clip(cause.Error(), maxMessage), LastProbeTime: now, LastTransitionTime: now,
+			Type: conditionType, Status: corev1.ConditionTrue, Reason: reason, Message: clip(cause.Error(), maxMessage), LastProbeTime: now, LastTransitionTime: now,
 		})
 	}
 }

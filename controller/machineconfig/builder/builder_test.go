@@ -222,12 +222,12 @@ func TestRebuiltImageHasTheSameDigest(t *testing.T) {
 			t.Errorf("the second build has %s, want another build with %s", b.Status.DigestedImagePushSpec, before.Status.DigestedImagePushSpec)
 		}
 		before = b
-		of := new(mcv1.MachineOSConfig)
-		if err := w.Get(t.Context(), client.ObjectKey{Name: "worker"}, of); err != nil {
+		osConfig := new(mcv1.MachineOSConfig)
+		if err := w.Get(t.Context(), client.ObjectKey{Name: "worker"}, osConfig); err != nil {
 			t.Fatal(err)
 		}
-		of.Annotations[machineconfig.RebuildAnnotation] = "true"
-		if err := w.Update(t.Context(), of); err != nil {
+		osConfig.Annotations[machineconfig.RebuildAnnotation] = "true"
+		if err := w.Update(t.Context(), osConfig); err != nil {
 			t.Fatal(err)
 		}
 		w.clock.Step(time.Minute)

@@ -87,9 +87,9 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		For(&corev1.Node{}, builder.WithPredicates(predicate.Funcs{
 			CreateFunc: func(e event.CreateEvent) bool { return pending(e.Object) },
 			UpdateFunc: func(e event.UpdateEvent) bool {
-				before, was := e.ObjectOld.(*corev1.Node)
-				after, is := e.ObjectNew.(*corev1.Node)
-				return was && is && pending(after) && (before.Spec.Unschedulable != after.Spec.Unschedulable ||
+				before, oldOK := e.ObjectOld.(*corev1.Node)
+				after, newOK := e.ObjectNew.(*corev1.Node)
+				return oldOK && newOK && pending(after) && (before.Spec.Unschedulable != after.Spec.Unschedulable ||
 					before.Annotations[machineconfig.DesiredDrain] != after.Annotations[machineconfig.DesiredDrain])
 			},
 			DeleteFunc: func(event.DeleteEvent) bool { return false },

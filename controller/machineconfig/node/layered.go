@@ -33,27 +33,27 @@ func rolloutOf(ctx context.Context, c client.Reader, pool *mcv1.MachineConfigPoo
 	if err := errors.Join(c.List(ctx, &all), c.List(ctx, &builds, client.MatchingLabels{machineconfig.TargetPoolLabel: pool.Name})); err != nil {
 		return out, fmt.Errorf("node: builds of MachineConfigPool %s: %w", pool.Name, err)
 	}
-	var of *mcv1.MachineOSConfig
+	var osConfig *mcv1.MachineOSConfig
 	for i := range all.Items {
 		if m := &all.Items[i]; m.Spec.MachineConfigPool.Name == pool.Name && m.DeletionTimestamp == nil {
-			of = m
+			osConfig = m
 		}
 	}
-	if of == nil {
+	if osConfig == nil {
 		out.ready = true
 		return out, nil
 	}
-	layered(&out, of, builds.Items)
+	layered(&out, osConfig, builds.Items)
 	return out, nil
 }
 
 // layered completes the rollout of a layered pool.
-func layered(out *rollout, of *mcv1.MachineOSConfig, builds []mcv1.MachineOSBuild) {
-	name := of.Annotations[machineconfig.CurrentBuildAnnotation]
+func layered(out *rollout, osConfig *mcv1.MachineOSConfig, builds []mcv1.MachineOSBuild) {
+	name := osConfig.Annotations[machineconfig.CurrentBuildAnnotation]
 	var latest *mcv1.MachineOSBuild // latest build of the configuration
 	for i := range builds {
 		b := &builds[i]
-		if b.DeletionTimestamp != nil || b.Spec.MachineConfig.Name != out.config || b.Spec.MachineOSConfig.Name != of.Name {
+		if b.DeletionTimestamp != nil || b.Spec.MachineConfig.Name != out.config || b.Spec.MachineOSConfig.Name != osConfig.Name {
 			continue
 		}
 		if latest == nil || latest.CreationTimestamp.Before(&b.CreationTimestamp) || b.Name == name {
@@ -63,23 +63,23 @@ func layered(out *rollout, of *mcv1.MachineOSConfig, builds []mcv1.MachineOSBuil
 			break
 		}
 	}
-	is := func(of mcv1.BuildProgress) bool {
-		return apimeta.IsStatusConditionTrue(latest.Status.Conditions, string(of))
+	has := func(progress mcv1.BuildProgress) bool {
+		return apimeta.IsStatusConditionTrue(latest.Status.Conditions, string(progress))
 	}
 	switch {
 	case latest == nil:
-		out.waits = fmt.Sprintf("Pool is waiting for a new OS image build to start (mosc: %s)", of.Name)
-	case is(mcv1.MachineOSBuildFailed), is(mcv1.MachineOSBuildInterrupted):
+		out.waits = fmt.Sprintf("Pool is waiting for a new OS image build to start (mosc: %s)", osConfig.Name)
+	case has(mcv1.MachineOSBuildFailed), has(mcv1.MachineOSBuildInterrupted):
 		out.refused = fmt.Sprintf("MachineOSBuild %s of %s has not succeeded", latest.Name, out.config)
-	case is(mcv1.MachineOSBuildSucceeded):
+	case has(mcv1.MachineOSBuildSucceeded):
 		// The MachineOSConfig follows its build: until then it names the image of another.
 		image := string(latest.Status.DigestedImagePushSpec)
-		if name != latest.Name || image == "" || string(of.Status.CurrentImagePullSpec) != image || of.Status.ObservedGeneration < of.Generation {
+		if name != latest.Name || image == "" || string(osConfig.Status.CurrentImagePullSpec) != image || osConfig.Status.ObservedGeneration < osConfig.Generation {
 			out.waits = fmt.Sprintf("Pool is waiting for OS image build to complete (mosb: %s)", latest.Name)
 			return
 		}
 		out.image, out.ready = image, true
-	case is(mcv1.MachineOSBuilding):
+	case has(mcv1.MachineOSBuilding):
 		out.waits = fmt.Sprintf("Pool is waiting for OS image build to complete (mosb: %s)", latest.Name)
 	default:
 		out.waits = fmt.Sprintf("Pool is waiting for OS image build to start (mosb: %s)", latest.Name)

@@ -114,9 +114,9 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 
 // nodeChanged reports whether a change of a Node matters: its heartbeats do not.
 func nodeChanged(e event.UpdateEvent) bool {
-	before, was := e.ObjectOld.(*corev1.Node)
-	after, is := e.ObjectNew.(*corev1.Node)
-	return was && is && (before.Spec.Unschedulable != after.Spec.Unschedulable ||
+	before, oldOK := e.ObjectOld.(*corev1.Node)
+	after, newOK := e.ObjectNew.(*corev1.Node)
+	return oldOK && newOK && (before.Spec.Unschedulable != after.Spec.Unschedulable ||
 		!equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||
 		!equality.Semantic.DeepEqual(before.Labels, after.Labels) ||
 		state{before}.unready() != state{after}.unready())
@@ -330,15 +330,15 @@ func (r *Reconciler) mirrorOne(ctx context.Context, pool *mcv1.MachineConfigPool
 }
 
 // publish publishes an event about an object of the cluster.
-func (r *Reconciler) publish(ctx context.Context, of client.Object, kind, reason, message string) {
-	gvk, err := r.Client.GroupVersionKindFor(of)
+func (r *Reconciler) publish(ctx context.Context, object client.Object, kind, reason, message string) {
+	gvk, err := r.Client.GroupVersionKindFor(object)
 	if err != nil {
 		return // the scheme has every kind that this package reads
 	}
 	now := metav1.NewTime(r.Clock.Now())
 	r.events.Publish(ctx, corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{GenerateName: of.GetName() + "-", Namespace: metav1.NamespaceDefault}, // events of cluster-scoped objects are there
-		InvolvedObject: corev1.ObjectReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: of.GetName(), UID: of.GetUID()},
+		ObjectMeta:     metav1.ObjectMeta{GenerateName: object.GetName() + "-", Namespace: metav1.NamespaceDefault}, // events of cluster-scoped objects are there
+		InvolvedObject: corev1.ObjectReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: object.GetName(), UID: object.GetUID()},
 		Type:           kind, Reason: reason, Message: message, Count: 1, FirstTimestamp: now, LastTimestamp: now,
 		Source: corev1.EventSource{Component: "machineconfig-node"},
 	})

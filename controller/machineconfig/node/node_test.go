@@ -214,7 +214,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	c := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).
 		WithStatusSubresource(&mcv1.MachineConfigPool{}, &mcv1.MachineOSConfig{}, &mcv1.MachineOSBuild{}, &mcv1.MachineConfigNode{}).
 		WithInterceptorFuncs(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-			if n, is := o.(*corev1.Node); is {
+			if n, ok := o.(*corev1.Node); ok {
 				b, err := p.Data(n)
 				if err != nil {
 					return err
@@ -263,17 +263,17 @@ func (w *world) change(t *testing.T, o client.Object, change func()) {
 // updating checks the conditions Updated and Updating.
 func updating(t *testing.T, p *mcv1.MachineConfigPool, updated, updating bool, message string) {
 	t.Helper()
-	for of, want := range map[mcv1.MachineConfigPoolConditionType]bool{mcv1.MachineConfigPoolUpdated: updated, mcv1.MachineConfigPoolUpdating: updating} {
-		if got := machineconfig.ConditionIsTrue(p, of); got != want {
-			t.Errorf("%s = %v, want %v", of, got, want)
+	for conditionType, want := range map[mcv1.MachineConfigPoolConditionType]bool{mcv1.MachineConfigPoolUpdated: updated, mcv1.MachineConfigPoolUpdating: updating} {
+		if got := machineconfig.ConditionIsTrue(p, conditionType); got != want {
+			t.Errorf("%s = %v, want %v", conditionType, got, want)
 		}
 	}
-	of := mcv1.MachineConfigPoolUpdating
+	conditionType := mcv1.MachineConfigPoolUpdating
 	if updated {
-		of = mcv1.MachineConfigPoolUpdated
+		conditionType = mcv1.MachineConfigPoolUpdated
 	}
-	if c := machineconfig.Condition(p, of); c == nil || !strings.Contains(c.Message, message) {
-		t.Errorf("%s = %+v, want a message with %q", of, c, message)
+	if c := machineconfig.Condition(p, conditionType); c == nil || !strings.Contains(c.Message, message) {
+		t.Errorf("%s = %+v, want a message with %q", conditionType, c, message)
 	}
 }
 
@@ -356,7 +356,7 @@ func TestOutdatedNodesAreTainted(t *testing.T) {
 
 // osConfig returns the MachineOSConfig of a pool whose build is current, and a build of the
 // configuration after with a condition.
-func osConfig(of mcv1.BuildProgress, current string) (*mcv1.MachineOSConfig, *mcv1.MachineOSBuild) {
+func osConfig(progress mcv1.BuildProgress, current string) (*mcv1.MachineOSConfig, *mcv1.MachineOSBuild) {
 	c := &mcv1.MachineOSConfig{
 		ObjectMeta: metav1.ObjectMeta{Name: "worker", Annotations: map[string]string{machineconfig.CurrentBuildAnnotation: current}},
 		Spec:       mcv1.MachineOSConfigSpec{MachineConfigPool: mcv1.MachineConfigPoolReference{Name: "worker"}},
@@ -366,10 +366,10 @@ func osConfig(of mcv1.BuildProgress, current string) (*mcv1.MachineOSConfig, *mc
 		ObjectMeta: metav1.ObjectMeta{Name: "worker-2", Labels: map[string]string{machineconfig.TargetPoolLabel: "worker"}},
 		Spec:       mcv1.MachineOSBuildSpec{MachineConfig: mcv1.MachineConfigReference{Name: after}, MachineOSConfig: mcv1.MachineOSConfigReference{Name: "worker"}},
 	}
-	if of != "" {
-		b.Status.Conditions = []metav1.Condition{{Type: string(of), Status: metav1.ConditionTrue}}
+	if progress != "" {
+		b.Status.Conditions = []metav1.Condition{{Type: string(progress), Status: metav1.ConditionTrue}}
 	}
-	if of == mcv1.MachineOSBuildSucceeded {
+	if progress == mcv1.MachineOSBuildSucceeded {
 		b.Status.DigestedImagePushSpec = image
 	}
 	return c, b
@@ -380,7 +380,7 @@ func osConfig(of mcv1.BuildProgress, current string) (*mcv1.MachineOSConfig, *mc
 func TestLayeredPoolWaitsForItsImage(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		of       mcv1.BuildProgress
+		progress mcv1.BuildProgress
 		current  string
 		change   func(*mcv1.MachineOSConfig, *mcv1.MachineOSBuild)
 		updating bool
@@ -397,7 +397,7 @@ func TestLayeredPoolWaitsForItsImage(t *testing.T) {
 		{"interrupted", mcv1.MachineOSBuildInterrupted, "worker-1", nil, false, "MachineOSBuild worker-2 of " + after + " has not succeeded"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, b := osConfig(tt.of, tt.current)
+			c, b := osConfig(tt.progress, tt.current)
 			if tt.change != nil {
 				tt.change(c, b)
 			}
@@ -446,7 +446,7 @@ func TestDefinitionWithoutImagesIsNotWrittenAgain(t *testing.T) {
 	writes := 0
 	drops := interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-			if m, is := o.(*mcv1.MachineConfigNode); is {
+			if m, ok := o.(*mcv1.MachineConfigNode); ok {
 				writes++
 				m.Spec.ConfigImage = mcv1.MachineConfigNodeSpecConfigImage{}
 			}
@@ -454,7 +454,7 @@ func TestDefinitionWithoutImagesIsNotWrittenAgain(t *testing.T) {
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			err := c.Patch(ctx, o, p, opts...)
-			if m, is := o.(*mcv1.MachineConfigNode); is && err == nil {
+			if m, ok := o.(*mcv1.MachineConfigNode); ok && err == nil {
 				writes++
 				m.Spec.ConfigImage = mcv1.MachineConfigNodeSpecConfigImage{}
 				err = c.Update(ctx, m)

@@ -14,8 +14,8 @@ import (
 
 // condition is one condition of a pool.
 type condition struct {
-	of      mcv1.MachineConfigPoolConditionType
-	is      bool
+	typ     mcv1.MachineConfigPoolConditionType
+	holds   bool
 	reason  string
 	message string
 }
@@ -56,10 +56,10 @@ func count(p *mcv1.MachineConfigPool, nodes []*corev1.Node, r rollout, now metav
 	}
 	for _, c := range conditionsOf(p, r, updated, degraded) {
 		status := corev1.ConditionFalse
-		if c.is {
+		if c.holds {
 			status = corev1.ConditionTrue
 		}
-		machineconfig.SetCondition(p, c.of, status, c.reason, c.message, now)
+		machineconfig.SetCondition(p, c.typ, status, c.reason, c.message, now)
 	}
 }
 
@@ -73,25 +73,25 @@ func conditionsOf(p *mcv1.MachineConfigPool, r rollout, updated bool, degraded [
 	case r.config == "":
 		doing.message = "Pool has no rendered configuration yet"
 	case updated:
-		done = condition{is: true, message: "All nodes are updated with " + what}
+		done = condition{holds: true, message: "All nodes are updated with " + what}
 	case p.Spec.Paused:
 		doing = condition{reason: "Paused", message: "Pool is paused; will not update to " + what}
 	case r.refused != "":
 		doing = condition{reason: "ImageBuildFailed", message: r.refused}
 	case r.waits != "":
-		doing = condition{is: true, reason: "WaitingForImage", message: r.waits}
+		doing = condition{holds: true, reason: "WaitingForImage", message: r.waits}
 	default:
-		doing = condition{is: true, message: "All nodes are updating to " + what}
+		doing = condition{holds: true, message: "All nodes are updating to " + what}
 	}
-	done.of, doing.of = mcv1.MachineConfigPoolUpdated, mcv1.MachineConfigPoolUpdating
-	nodeDegraded := condition{of: mcv1.MachineConfigPoolNodeDegraded}
+	done.typ, doing.typ = mcv1.MachineConfigPoolUpdated, mcv1.MachineConfigPoolUpdating
+	nodeDegraded := condition{typ: mcv1.MachineConfigPoolNodeDegraded}
 	if n := p.Status.DegradedMachineCount; n > 0 {
-		nodeDegraded.is, nodeDegraded.reason = true, fmt.Sprintf("%d nodes are reporting degraded status on sync", n)
+		nodeDegraded.holds, nodeDegraded.reason = true, fmt.Sprintf("%d nodes are reporting degraded status on sync", n)
 		nodeDegraded.message = strings.Join(degraded, ", ")
 	}
-	isDegraded := nodeDegraded.is
-	for _, of := range []mcv1.MachineConfigPoolConditionType{mcv1.MachineConfigPoolRenderDegraded, mcv1.MachineConfigPoolImageBuildDegraded} {
-		isDegraded = isDegraded || machineconfig.ConditionIsTrue(p, of)
+	isDegraded := nodeDegraded.holds
+	for _, typ := range []mcv1.MachineConfigPoolConditionType{mcv1.MachineConfigPoolRenderDegraded, mcv1.MachineConfigPoolImageBuildDegraded} {
+		isDegraded = isDegraded || machineconfig.ConditionIsTrue(p, typ)
 	}
-	return []condition{done, doing, nodeDegraded, {of: mcv1.MachineConfigPoolDegraded, is: isDegraded}}
+	return []condition{done, doing, nodeDegraded, {typ: mcv1.MachineConfigPoolDegraded, holds: isDegraded}}
 }

@@ -368,8 +368,8 @@ const (
 // fetch returns the content of a URL whose checksum is known: else the same build might give
 // another digest tomorrow.
 func (b *build) fetch(ctx context.Context, url, checksum string) ([]byte, error) {
-	want, is := strings.CutPrefix(checksum, "sha256:")
-	if !is {
+	want, ok := strings.CutPrefix(checksum, "sha256:")
+	if !ok {
 		return nil, permanent(errors.New("ADD of a URL needs --checksum=sha256:HEX, so that the same build gives the same image"))
 	}
 	if b.HTTP == nil {

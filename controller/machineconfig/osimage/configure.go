@@ -128,11 +128,11 @@ func (w configWriter) file(f types.File) error {
 	if len(f.Append) > 0 {
 		return errors.New("append is not supported: give the complete content")
 	}
-	at, err := w.layer.under.resolve(f.Path)
+	resolved, err := w.layer.under.resolve(f.Path)
 	if err != nil {
 		return err
 	}
-	if _, has := w.layer.under[at]; has && f.Overwrite != nil && !*f.Overwrite {
+	if _, has := w.layer.under[resolved]; has && f.Overwrite != nil && !*f.Overwrite {
 		return errors.New("the base image has it, and overwrite is false")
 	}
 	b, err := ignition.Content(f.Contents)
@@ -194,14 +194,14 @@ func (w configWriter) unit(u types.Unit) error {
 	if u.Enabled == nil || !*u.Enabled {
 		return nil
 	}
-	text, at, err := w.unitText(u)
+	text, target, err := w.unitText(u)
 	if err != nil {
 		return err
 	}
 	for dir, targets := range wanted(text) {
 		for _, t := range targets {
 			link := path.Join(unitDir, t+dir, u.Name)
-			if err := w.layer.add(link, entry{kind: tar.TypeSymlink, mode: 0o777, link: at}); err != nil {
+			if err := w.layer.add(link, entry{kind: tar.TypeSymlink, mode: 0o777, link: target}); err != nil {
 				return err
 			}
 		}

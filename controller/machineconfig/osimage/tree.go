@@ -132,20 +132,20 @@ func (l *layer) add(name string, e entry) error {
 	if e.kind != tar.TypeReg && e.kind != tar.TypeDir && e.kind != tar.TypeSymlink {
 		return fmt.Errorf("/%s is a device or of another kind that no image of a configuration has", name)
 	}
-	at, err := l.under.resolve(name)
+	resolved, err := l.under.resolve(name)
 	if err != nil {
 		return err
 	}
-	if has, ok := l.under[at]; ok && has.kind == tar.TypeDir && e.kind != tar.TypeDir {
-		return fmt.Errorf("/%s is a directory: a file or link cannot replace it", at)
+	if has, ok := l.under[resolved]; ok && has.kind == tar.TypeDir && e.kind != tar.TypeDir {
+		return fmt.Errorf("/%s is a directory: a file or link cannot replace it", resolved)
 	}
-	for dir := path.Dir(at); dir != "."; dir = path.Dir(dir) {
+	for dir := path.Dir(resolved); dir != "."; dir = path.Dir(dir) {
 		if _, has := l.under[dir]; !has {
 			d := entry{kind: tar.TypeDir, mode: 0o755}
 			l.under[dir], l.entries[dir] = d, d
 		}
 	}
-	l.under[at], l.entries[at] = e, e
+	l.under[resolved], l.entries[resolved] = e, e
 	return nil
 }
 

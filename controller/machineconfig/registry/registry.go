@@ -139,18 +139,18 @@ func ParseCredentials(config []byte) (Credentials, error) {
 	if len(config) == 0 {
 		return nil, nil
 	}
-	var of struct {
+	var file struct {
 		Auths map[string]struct {
 			Username string `json:"username"`
 			Password string `json:"password"`
 			Auth     string `json:"auth"`
 		} `json:"auths"`
 	}
-	if json.Unmarshal(config, &of) != nil {
+	if json.Unmarshal(config, &file) != nil {
 		return nil, errors.New("the Secret's .dockerconfigjson is no JSON object with auths")
 	}
 	out := Credentials{}
-	for host, a := range of.Auths {
+	for host, a := range file.Auths {
 		c := authn.AuthConfig{Username: a.Username, Password: a.Password}
 		if a.Auth != "" {
 			b, err := base64.StdEncoding.DecodeString(a.Auth)
@@ -168,18 +168,18 @@ func ParseCredentials(config []byte) (Credentials, error) {
 
 // Resolve implements authn.Keychain. The longest entry that names the repository, a
 // parent path of it or its registry counts.
-func (c Credentials) Resolve(of authn.Resource) (authn.Authenticator, error) {
-	for at := of.String(); at != ""; {
-		if a, has := c[at]; has {
+func (c Credentials) Resolve(resource authn.Resource) (authn.Authenticator, error) {
+	for scope := resource.String(); scope != ""; {
+		if a, has := c[scope]; has {
 			return authn.FromConfig(a), nil
 		}
-		i := strings.LastIndexByte(at, '/')
+		i := strings.LastIndexByte(scope, '/')
 		if i < 0 {
 			break
 		}
-		at = at[:i]
+		scope = scope[:i]
 	}
-	if a, has := c[of.RegistryStr()]; has {
+	if a, has := c[resource.RegistryStr()]; has {
 		return authn.FromConfig(a), nil
 	}
 	return authn.Anonymous, nil

@@ -112,7 +112,7 @@ func (r *Reconciler) render(ctx context.Context, pool *mcv1.MachineConfigPool) (
 	} else if err != nil {
 		return nil, nil, nil, fmt.Errorf("render: ControllerConfig: %w", err)
 	}
-	if v, is := c.Annotations[machineconfig.GeneratedByVersion]; is && v != machineconfig.ControllerVersion {
+	if v, ok := c.Annotations[machineconfig.GeneratedByVersion]; ok && v != machineconfig.ControllerVersion {
 		return nil, nil, fmt.Errorf("ControllerConfig %s is of controller version %s, this is %s: it waits until that is generated again", c.Name, v, machineconfig.ControllerVersion), nil
 	}
 	var list mcv1.MachineConfigList

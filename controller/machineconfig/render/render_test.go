@@ -48,9 +48,9 @@ func config(role, name string, change func(*mcv1.MachineConfigSpec)) *mcv1.Machi
 }
 
 // files returns a change that sets files, as path, source and compression.
-func files(of ...[3]string) func(*mcv1.MachineConfigSpec) {
+func files(entries ...[3]string) func(*mcv1.MachineConfigSpec) {
 	var list []string
-	for _, f := range of {
+	for _, f := range entries {
 		compression := ""
 		if f[2] != "" {
 			compression = fmt.Sprintf(`,"compression":%q`, f[2])
@@ -68,10 +68,10 @@ func generatedBy(version string, m *mcv1.MachineConfig) *mcv1.MachineConfig {
 	return m
 }
 
-func merged(t *testing.T, of string, configs ...*mcv1.MachineConfig) *mcv1.MachineConfig {
+func merged(t *testing.T, poolName string, configs ...*mcv1.MachineConfig) *mcv1.MachineConfig {
 	t.Helper()
 	rand.Shuffle(len(configs), func(i, j int) { configs[i], configs[j] = configs[j], configs[i] }) // the order of a list says nothing
-	m, err := Merge(pool(of), configs, controllerConfig)
+	m, err := Merge(pool(poolName), configs, controllerConfig)
 	if err != nil {
 		t.Fatalf("Merge: %v", err)
 	}
@@ -157,11 +157,11 @@ func TestKernelFieldsAreMerged(t *testing.T) {
 
 // TestRenderedNameIsAHashOfTheSpec shows statement M4.
 func TestRenderedNameIsAHashOfTheSpec(t *testing.T) {
-	of := func(change func(*mcv1.MachineConfigSpec)) string {
+	nameOf := func(change func(*mcv1.MachineConfigSpec)) string {
 		return merged(t, "worker", config("worker", "10-a", change)).Name
 	}
-	one := of(files([3]string{"/etc/a", "data:,1", ""}))
-	if again := of(files([3]string{"/etc/a", "data:,1", ""})); again != one || !strings.HasPrefix(one, "rendered-worker-") || len(one) != len("rendered-worker-")+32 {
+	one := nameOf(files([3]string{"/etc/a", "data:,1", ""}))
+	if again := nameOf(files([3]string{"/etc/a", "data:,1", ""})); again != one || !strings.HasPrefix(one, "rendered-worker-") || len(one) != len("rendered-worker-")+32 {
 		t.Errorf("names of equal specs = %s, %s; want one of rendered-worker-HASH", one, again)
 	}
 	seen := map[string]string{one: "first"}
@@ -174,8 +174,8 @@ func TestRenderedNameIsAHashOfTheSpec(t *testing.T) {
 		"extension":  func(s *mcv1.MachineConfigSpec) { s.Extensions = []string{"ipsec"} },
 		"kernelType": func(s *mcv1.MachineConfigSpec) { s.KernelType = "64k-pages" },
 	} {
-		name := of(change)
-		if other, is := seen[name]; is {
+		name := nameOf(change)
+		if other, ok := seen[name]; ok {
 			t.Errorf("another %s gives the name of the %s: %s", what, other, name)
 		}
 		seen[name] = what

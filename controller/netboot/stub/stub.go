@@ -140,10 +140,10 @@ func Line(b []byte) (string, bool) {
 	if len(b) < len(teletype) || !bytes.Equal(b[:5], teletype[:5]) || !bytes.Equal(b[7:len(teletype)], teletype[7:]) {
 		return "", false
 	}
-	at := int(binary.LittleEndian.Uint16(b[5:])) - origin
-	if at < 0 || at > len(b) {
+	offset := int(binary.LittleEndian.Uint16(b[5:])) - origin
+	if offset < 0 || offset > len(b) {
 		return "", false
 	}
-	text, _, ended := bytes.Cut(b[at:], []byte{0})
+	text, _, ended := bytes.Cut(b[offset:], []byte{0})
 	return strings.TrimRight(string(text), "\r\n"), ended
 }

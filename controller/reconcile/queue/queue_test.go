@@ -12,7 +12,7 @@ import (
 )
 
 func TestReconcileAfter(t *testing.T) {
-	of := schema.GroupResource{Resource: "lcmclusters"}
+	resource := schema.GroupResource{Resource: "lcmclusters"}
 	broken := errors.New("broken")
 	for name, tt := range map[string]struct {
 		after time.Duration
@@ -23,13 +23,13 @@ func TestReconcileAfter(t *testing.T) {
 		"done":         {},
 		"after a time": {after: time.Minute, want: reconcile.Result{RequeueAfter: time.Minute}},
 		"failed":       {after: time.Minute, err: broken, fails: true},
-		"deleted":      {after: time.Minute, err: fmt.Errorf("cluster: %w", Deleted(apierrors.NewNotFound(of, "c")))},
+		"deleted":      {after: time.Minute, err: fmt.Errorf("cluster: %w", Deleted(apierrors.NewNotFound(resource, "c")))},
 		// No watch reports the end of this, such as that of a namespace that does not exist yet.
-		"another object is not found": {after: time.Minute, err: fmt.Errorf("secret: %w", apierrors.NewNotFound(of, "c")), fails: true},
+		"another object is not found": {after: time.Minute, err: fmt.Errorf("secret: %w", apierrors.NewNotFound(resource, "c")), fails: true},
 		"not read":                    {err: Deleted(broken), fails: true},
 		// The event of the other change may be dropped by a predicate, as one of the status is.
-		"conflict":                {err: fmt.Errorf("items: %w", apierrors.NewConflict(of, "c", broken)), want: reconcile.Result{RequeueAfter: ConflictWait}},
-		"conflict of one of many": {err: errors.Join(apierrors.NewConflict(of, "c", broken), broken), want: reconcile.Result{RequeueAfter: ConflictWait}},
+		"conflict":                {err: fmt.Errorf("items: %w", apierrors.NewConflict(resource, "c", broken)), want: reconcile.Result{RequeueAfter: ConflictWait}},
+		"conflict of one of many": {err: errors.Join(apierrors.NewConflict(resource, "c", broken), broken), want: reconcile.Result{RequeueAfter: ConflictWait}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inside := 0

@@ -152,15 +152,15 @@ func TestPollsOfSecretsAreBoundedInRealTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var retries Retries
 		q := newRetrying(t, fastest, &retries)
-		at := passes(q, time.Minute, func(r reconcile.Request) {
+		times := passes(q, time.Minute, func(r reconcile.Request) {
 			result, err := retries.ReconcileAfter(r, nil, func() (time.Duration, error) { return SecretWait, nil })
 			if err != nil {
 				t.Error(err)
 			}
 			q.AddAfter(r, result.RequeueAfter)
 		})
-		if n := len(at); n < 5 || n > 7 {
-			t.Errorf("%d polls in a minute, at %v, want one each %s", n, at, SecretWait)
+		if n := len(times); n < 5 || n > 7 {
+			t.Errorf("%d polls in a minute, at %v, want one each %s", n, times, SecretWait)
 		}
 		_, _ = retries.ReconcileAfter(request("a"), nil, func() (time.Duration, error) { return 0, nil })
 		if n := retries.count(request("a")); n != 0 {
