@@ -74,12 +74,12 @@ func buildISO(label, top string, subs []string, files []file) ([]byte, error) {
 		put(uint32(primaryAt+i), descriptor(v.names, label, next, uint32(len(little)), tables, v.tree[0].at))
 		put(tables, little)
 		put(tables+1, big)
-		for at := range v.tree {
-			dir, err := directory(v.tree, at, files, v.names)
+		for index := range v.tree {
+			dir, err := directory(v.tree, index, files, v.names)
 			if err != nil {
 				return nil, err
 			}
-			put(v.tree[at].at, dir)
+			put(v.tree[index].at, dir)
 		}
 	}
 	put(terminatorAt, []byte("\xffCD001\x01"))
@@ -200,9 +200,9 @@ func pathTable(tree []folder, n names, order binary.AppendByteOrder) []byte {
 	return p
 }
 
-// directory returns the block of the folder with index at (§9.1).
-func directory(tree []folder, at int, files []file, n names) ([]byte, error) {
-	self := tree[at]
+// directory returns the block of the folder with an index (§9.1).
+func directory(tree []folder, index int, files []file, n names) ([]byte, error) {
+	self := tree[index]
 	extra := func(name string, dir bool, links int) []byte {
 		if n.joliet {
 			return nil
@@ -210,10 +210,10 @@ func directory(tree []folder, at int, files []file, n names) ([]byte, error) {
 		return rockRidge(name, dir, links)
 	}
 	var first []byte
-	if at == 0 && !n.joliet { // the entries that identify Rock Ridge (RRIP §4.1, SUSP §5.3, §5.5)
-		first = slices.Concat([]byte("SP\x07\x01\xbe\xef\x00"), extra("", true, links(tree, at)), []byte("ER\x12\x01\x0a\x00\x00\x01RRIP_1991A"))
+	if index == 0 && !n.joliet { // the entries that identify Rock Ridge (RRIP §4.1, SUSP §5.3, §5.5)
+		first = slices.Concat([]byte("SP\x07\x01\xbe\xef\x00"), extra("", true, links(tree, index)), []byte("ER\x12\x01\x0a\x00\x00\x01RRIP_1991A"))
 	} else {
-		first = extra("", true, links(tree, at))
+		first = extra("", true, links(tree, index))
 	}
 	p := record(self.at, block, true, []byte{0}, first)
 	p = append(p, record(tree[self.parent].at, block, true, []byte{1}, extra("", true, links(tree, self.parent)))...)
@@ -223,7 +223,7 @@ func directory(tree []folder, at int, files []file, n names) ([]byte, error) {
 	var entries []entry
 	leaf := true
 	for i, f := range tree {
-		if i > 0 && f.parent == at {
+		if i > 0 && f.parent == index {
 			leaf = false
 			id := n.dir(f.name)
 			entries = append(entries, entry{id, record(f.at, block, true, id, extra(f.name, true, links(tree, i)))})
@@ -247,10 +247,10 @@ func directory(tree []folder, at int, files []file, n names) ([]byte, error) {
 
 // links returns the number of names of a folder, as file systems count them: its
 // own, its ".", and the ".." of each folder in it.
-func links(tree []folder, at int) int {
+func links(tree []folder, index int) int {
 	n := 2
 	for i, f := range tree {
-		if i > 0 && f.parent == at {
+		if i > 0 && f.parent == index {
 			n++
 		}
 	}

@@ -110,16 +110,16 @@ const (
 
 // do sends a request and decodes the answer. as is the host that the token is for; "" sends
 // none.
-func (c *client) do(ctx context.Context, method, at, as string, registrationToken bool, body, out any, want int) error {
+func (c *client) do(ctx context.Context, method, uri, as string, registrationToken bool, body, out any, want int) error {
 	var reader io.Reader
 	if body != nil {
 		b, err := json.Marshal(body)
 		if err != nil {
-			return fmt.Errorf("%s %s: %w", method, at, err)
+			return fmt.Errorf("%s %s: %w", method, uri, err)
 		}
 		reader = bytes.NewReader(b)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, at, reader)
+	r, err := http.NewRequestWithContext(ctx, method, uri, reader)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (c *client) do(ctx context.Context, method, at, as string, registrationToke
 	defer answer.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(answer.Body, maxBody+1))
 	if answer.StatusCode != want {
-		e := &statusError{method: method, url: at, code: answer.StatusCode, text: strings.TrimSpace(string(b[:min(len(b), maxError)]))}
+		e := &statusError{method: method, url: uri, code: answer.StatusCode, text: strings.TrimSpace(string(b[:min(len(b), maxError)]))}
 		if date, derr := http.ParseTime(answer.Header.Get("Date")); derr == nil {
 			e.skew = date.Sub(c.now())
 		}
@@ -152,14 +152,14 @@ func (c *client) do(ctx context.Context, method, at, as string, registrationToke
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s %s: %w", method, at, err)
+		return fmt.Errorf("%s %s: %w", method, uri, err)
 	case len(b) > maxBody:
-		return fmt.Errorf("%s %s: the answer has more than %d bytes", method, at, maxBody)
+		return fmt.Errorf("%s %s: the answer has more than %d bytes", method, uri, maxBody)
 	case out == nil:
 		return nil
 	}
 	if err := json.Unmarshal(b, out); err != nil {
-		return fmt.Errorf("%s %s: %w", method, at, err)
+		return fmt.Errorf("%s %s: %w", method, uri, err)
 	}
 	return nil
 }

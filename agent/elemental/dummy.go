@@ -59,17 +59,17 @@ type Dummy struct {
 	// gets no reset.yaml.
 	CompatReset bool
 
-	at PluginContext
+	context PluginContext
 }
 
 // Init implements Plugin.
 func (d *Dummy) Init(_ context.Context, c PluginContext) error {
-	d.at = c
+	d.context = c
 	return d.System.Put(sys.File{Name: c.WorkDir, Mode: fs.ModeDir | 0o755})
 }
 
 // Path returns the path of a file in the work directory.
-func (d *Dummy) Path(name string) string { return path.Join(d.at.WorkDir, name) }
+func (d *Dummy) Path(name string) string { return path.Join(d.context.WorkDir, name) }
 
 // GetHostname implements Plugin: it returns the static host name.
 func (d *Dummy) GetHostname(context.Context) (string, error) {

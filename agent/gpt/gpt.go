@@ -162,9 +162,9 @@ func (t *Table) Add(p Partition) bool {
 }
 
 // Put adds a partition in one entry. It returns false if that is used or does not exist.
-func (t *Table) Put(at int, p Partition) bool {
+func (t *Table) Put(index int, p Partition) bool {
 	for i, e := range t.each() {
-		if i != at || GUID(e[:16]) != (GUID{}) {
+		if i != index || GUID(e[:16]) != (GUID{}) {
 			continue
 		}
 		clear(e)

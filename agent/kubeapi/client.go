@@ -115,7 +115,7 @@ func (c *Client) Close() {
 
 // send sends a request with the token. When the server refuses the token, or its
 // certificate is not of the authority, the request is sent once more if a file has changed.
-func (c *Client) send(ctx context.Context, method, at, contentType string, body []byte) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, method, path, contentType string, body []byte) (*http.Response, error) {
 	c.mu.Lock()
 	loaded := c.transport != nil
 	c.mu.Unlock()
@@ -125,7 +125,7 @@ func (c *Client) send(ctx context.Context, method, at, contentType string, body 
 		}
 	}
 	for again := true; ; again = false {
-		r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.Server, "/")+at, bytes.NewReader(body))
+		r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.Server, "/")+path, bytes.NewReader(body))
 		if err != nil {
 			return nil, err
 		}
@@ -164,7 +164,7 @@ func (c *Client) send(ctx context.Context, method, at, contentType string, body 
 }
 
 // Call sends a document, if there is one, and reads the response into another.
-func (c *Client) Call(ctx context.Context, method, at, contentType string, in, out any) error {
+func (c *Client) Call(ctx context.Context, method, path, contentType string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var body []byte
@@ -174,7 +174,7 @@ func (c *Client) Call(ctx context.Context, method, at, contentType string, in, o
 			return err
 		}
 	}
-	resp, err := c.send(ctx, method, at, contentType, body)
+	resp, err := c.send(ctx, method, path, contentType, body)
 	if err != nil {
 		return err
 	}

@@ -182,12 +182,12 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // merge applies a merge patch (RFC 7386, §2).
 func merge(target, patch any) any {
-	p, is := patch.(map[string]any)
-	if !is {
+	p, ok := patch.(map[string]any)
+	if !ok {
 		return patch
 	}
-	out, is := target.(map[string]any)
-	if !is {
+	out, ok := target.(map[string]any)
+	if !ok {
 		out = map[string]any{}
 	}
 	for name, value := range p {

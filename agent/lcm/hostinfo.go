@@ -225,8 +225,8 @@ func (a *agent) allAddresses() ([]nicAddress, error) {
 	var out []nicAddress
 	if a.Addresses == nil {
 		for _, n := range a.nics {
-			if at, err := netip.ParseAddr(n.IP); err == nil {
-				out = append(out, nicAddress{n.Name, at.Unmap()})
+			if address, err := netip.ParseAddr(n.IP); err == nil {
+				out = append(out, nicAddress{n.Name, address.Unmap()})
 			}
 		}
 		return append(out, a.configuredAddresses()...), nil
@@ -249,8 +249,8 @@ func (a *agent) allAddresses() ([]nicAddress, error) {
 	}
 	slices.Sort(others)
 	for _, name := range append(names, others...) {
-		for _, at := range found[name] {
-			out = append(out, nicAddress{name, at})
+		for _, address := range found[name] {
+			out = append(out, nicAddress{name, address})
 		}
 	}
 	return out, nil
@@ -267,9 +267,9 @@ func (a *agent) claimed(m *lcmv1.LCMMachine) error {
 		return nil
 	}
 	name := ""
-	for _, at := range m.Status.Addresses {
-		if at.Type == lcmv1.AddressHostname {
-			name = at.Address + ", "
+	for _, address := range m.Status.Addresses {
+		if address.Type == lcmv1.AddressHostname {
+			name = address.Address + ", "
 		}
 	}
 	return fmt.Errorf("lcm: LCMMachine %s/%s is that of another server (%sNICs %s): give this server's agent another; if this server replaces that one, "+

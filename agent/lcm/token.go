@@ -54,11 +54,11 @@ func (c *client) tokenAdvice(token string) string {
 // renewToken replaces a token that expires soon by that of the Secret which
 // status.tokenSecret names.
 func (a *agent) renewToken(ctx context.Context, m *lcmv1.LCMMachine) error {
-	at := expiry(a.api.Token())
+	expires := expiry(a.api.Token())
 	a.api.mu.Lock()
 	a.api.tokenSecret = m.Status.TokenSecret
 	a.api.mu.Unlock()
-	if m.Status.TokenSecret == "" || at.IsZero() || at.Sub(a.Clock.Now()) > minTokenLife {
+	if m.Status.TokenSecret == "" || expires.IsZero() || expires.Sub(a.Clock.Now()) > minTokenLife {
 		return nil
 	}
 	s, err := a.api.secret(ctx, a.Namespace, m.Status.TokenSecret)
@@ -66,7 +66,7 @@ func (a *agent) renewToken(ctx context.Context, m *lcmv1.LCMMachine) error {
 		return fmt.Errorf("next token: %w", err)
 	}
 	next := strings.TrimSpace(string(s.Data[item.TokenKey]))
-	if !expiry(next).After(at) { // the controller has not renewed it yet
+	if !expiry(next).After(expires) { // the controller has not renewed it yet
 		return nil
 	}
 	if err := a.System.Put(sys.File{Name: a.TokenFile, Mode: 0o600, Content: []byte(next + "\n")}); err != nil {

@@ -65,7 +65,7 @@ func (r Record) store(s System) error {
 // Claim makes an owner the one of files, by their content, in place of the files that it owned
 // before. Earlier changes are forgotten.
 func Claim(s System, owner string, files map[string][]byte) error {
-	is, err := Load(s)
+	current, err := Load(s)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func Claim(s System, owner string, files map[string][]byte) error {
 	for name, content := range files {
 		r.Files[name] = sum(content)
 	}
-	if is.Owner == r.Owner && maps.Equal(is.Files, r.Files) && len(is.Changed) == 0 {
+	if current.Owner == r.Owner && maps.Equal(current.Files, r.Files) && len(current.Changed) == 0 {
 		return nil
 	}
 	return r.store(s)

@@ -33,10 +33,10 @@ func BenchmarkUpdate(b *testing.B) {
 				if image {
 					ref = c.push(files("/etc/os-release", "ID=image\n", "/etc/a", "2", "/etc/b", "2"))
 				}
-				before, at := len(c.api.patches), cpu(b)
+				before, start := len(c.api.patches), cpu(b)
 				c.desire("r2", ref)
 				c.wantState("Done")
-				used += cpu(b) - at
+				used += cpu(b) - start
 				writes += len(c.api.patches) - before
 			}
 			b.ReportMetric(float64(used.Microseconds())/1000/float64(b.N), "cpu-ms/node")

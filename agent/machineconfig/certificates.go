@@ -67,7 +67,7 @@ func (d *daemon) syncCertificates(ctx context.Context, c *mcv1.ControllerConfig)
 		if len(content) == 0 {
 			return
 		}
-		if is, err := d.System.ReadFile(name); err == nil && bytes.Equal(is, content) {
+		if current, err := d.System.ReadFile(name); err == nil && bytes.Equal(current, content) {
 			return
 		}
 		put = append(put, sys.File{Name: name, Mode: mode, Content: content})
@@ -106,8 +106,8 @@ func (d *daemon) pullSecret(ctx context.Context, c *mcv1.ControllerConfig) ([]by
 	}
 	ref := c.Spec.PullSecret
 	s := &corev1.Secret{}
-	at := fmt.Sprintf("/api/v1/namespaces/%s/secrets/%s", url.PathEscape(ref.Namespace), url.PathEscape(ref.Name))
-	if err := d.api.Call(ctx, http.MethodGet, at, "", nil, s); err != nil {
+	uri := fmt.Sprintf("/api/v1/namespaces/%s/secrets/%s", url.PathEscape(ref.Namespace), url.PathEscape(ref.Name))
+	if err := d.api.Call(ctx, http.MethodGet, uri, "", nil, s); err != nil {
 		return nil, fmt.Errorf("pull secret %s/%s of the ControllerConfig: %w", ref.Namespace, ref.Name, err)
 	}
 	b, ok := s.Data[corev1.DockerConfigJsonKey]

@@ -71,17 +71,17 @@ func parseContent(raw []byte) (*content, error) {
 	}
 	c.units = c.ignition.Systemd.Units
 	for _, u := range c.units {
-		at := path.Join(unitDir, u.Name)
+		name := path.Join(unitDir, u.Name)
 		switch {
 		case u.Mask != nil && *u.Mask:
-			c.files[at] = file{File: sys.File{Name: at, Mode: fs.ModeSymlink | 0o777, Link: "/dev/null"}, unit: u.Name}
+			c.files[name] = file{File: sys.File{Name: name, Mode: fs.ModeSymlink | 0o777, Link: "/dev/null"}, unit: u.Name}
 		case u.Contents != nil && *u.Contents != "":
-			c.files[at] = file{File: sys.File{Name: at, Mode: defaultMode, Content: []byte(*u.Contents)}, unit: u.Name}
+			c.files[name] = file{File: sys.File{Name: name, Mode: defaultMode, Content: []byte(*u.Contents)}, unit: u.Name}
 		}
 		for _, d := range u.Dropins {
 			if d.Contents != nil && *d.Contents != "" {
-				at := path.Join(unitDir, u.Name+".d", d.Name)
-				c.files[at] = file{File: sys.File{Name: at, Mode: defaultMode, Content: []byte(*d.Contents)}, unit: u.Name}
+				name := path.Join(unitDir, u.Name+".d", d.Name)
+				c.files[name] = file{File: sys.File{Name: name, Mode: defaultMode, Content: []byte(*d.Contents)}, unit: u.Name}
 			}
 		}
 	}
@@ -95,9 +95,9 @@ const defaultMode fs.FileMode = 0o644
 // sticky bits.
 func modeOf(bits int) fs.FileMode {
 	m := fs.FileMode(bits).Perm()
-	for bit, is := range map[int]fs.FileMode{0o4000: fs.ModeSetuid, 0o2000: fs.ModeSetgid, 0o1000: fs.ModeSticky} {
+	for bit, special := range map[int]fs.FileMode{0o4000: fs.ModeSetuid, 0o2000: fs.ModeSetgid, 0o1000: fs.ModeSticky} {
 		if bits&bit != 0 {
-			m |= is
+			m |= special
 		}
 	}
 	return m

@@ -293,18 +293,18 @@ func (d *daemon) blame(reason error) error {
 // sections unapplied.
 func (d *daemon) done(ctx context.Context, n *corev1.Node, config, image string, facts []fact, unapplied *[]mcv1.IrreconcilableChangeDiff) error {
 	was := n.Annotations[machineconfig.State]
-	is := map[string]string{machineconfig.CurrentConfig: config, machineconfig.CurrentImage: image, machineconfig.State: machineconfig.Done, machineconfig.Reason: "", postConfigAction: ""}
+	values := map[string]string{machineconfig.CurrentConfig: config, machineconfig.CurrentImage: image, machineconfig.State: machineconfig.Done, machineconfig.Reason: "", postConfigAction: ""}
 	same := true
-	for name, value := range is {
+	for name, value := range values {
 		same = same && n.Annotations[name] == value
 	}
 	if same && len(facts) == 0 {
 		return nil
 	}
 	if _, ok := n.Annotations[machineconfig.Reason]; !ok {
-		delete(is, machineconfig.Reason)
+		delete(values, machineconfig.Reason)
 	}
-	if err := d.annotate(ctx, n, is); err != nil {
+	if err := d.annotate(ctx, n, values); err != nil {
 		return err
 	}
 	if was == machineconfig.Degraded || was == machineconfig.Unreconcilable || len(facts) > 0 {

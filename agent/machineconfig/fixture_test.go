@@ -79,11 +79,11 @@ func (f *fakeAPI) serve(w http.ResponseWriter, r *http.Request) {
 	if f.refuse != nil {
 		code = f.refuse(r)
 	}
-	at := strings.TrimSuffix(r.URL.Path, "/status")
-	o := f.objects[at]
+	key := strings.TrimSuffix(r.URL.Path, "/status")
+	o := f.objects[key]
 	switch {
 	case code != 0:
-	case r.Method == http.MethodPost && strings.HasSuffix(at, "/events"):
+	case r.Method == http.MethodPost && strings.HasSuffix(key, "/events"):
 		var e map[string]any
 		if err := json.Unmarshal(body, &e); err != nil {
 			panic(err)
@@ -99,17 +99,17 @@ func (f *fakeAPI) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		f.patches = append(f.patches, r.URL.Path+" "+string(body))
 		o = merge(o, patch).(map[string]any)
-		f.store(at, o)
+		f.store(key, o)
 	}
 	if code != 0 {
 		w.WriteHeader(code)
-		_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "code": code, "message": "the fake refuses " + at})
+		_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "code": code, "message": "the fake refuses " + key})
 		return
 	}
 	_ = json.NewEncoder(w).Encode(o)
 }
 
-func (f *fakeAPI) store(at string, o map[string]any) {
+func (f *fakeAPI) store(key string, o map[string]any) {
 	f.version++
 	meta, _ := o["metadata"].(map[string]any)
 	if meta == nil {
@@ -117,7 +117,7 @@ func (f *fakeAPI) store(at string, o map[string]any) {
 	}
 	meta["resourceVersion"] = fmt.Sprint(f.version)
 	o["metadata"] = meta
-	f.objects[at] = o
+	f.objects[key] = o
 	for w := range f.watchers {
 		select {
 		case w <- struct{}{}:
@@ -127,12 +127,12 @@ func (f *fakeAPI) store(at string, o map[string]any) {
 }
 
 func merge(target, patch any) any {
-	p, is := patch.(map[string]any)
-	if !is {
+	p, ok := patch.(map[string]any)
+	if !ok {
 		return patch
 	}
 	out := map[string]any{}
-	if t, is := target.(map[string]any); is {
+	if t, ok := target.(map[string]any); ok {
 		out = maps.Clone(t)
 	}
 	for name, value := range p {
@@ -173,7 +173,7 @@ func (f *fakeAPI) watch(r *http.Request) *http.Response {
 }
 
 // put stores an object.
-func (f *fakeAPI) put(at string, o any) {
+func (f *fakeAPI) put(key string, o any) {
 	b, err := json.Marshal(o)
 	if err != nil {
 		panic(err)
@@ -184,14 +184,14 @@ func (f *fakeAPI) put(at string, o any) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.store(at, m)
+	f.store(key, m)
 }
 
 // get reads an object into out.
-func (f *fakeAPI) get(at string, out any) {
+func (f *fakeAPI) get(key string, out any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	b, err := json.Marshal(f.objects[at])
+	b, err := json.Marshal(f.objects[key])
 	if err == nil {
 		err = json.Unmarshal(b, out)
 	}
@@ -480,16 +480,16 @@ type ign struct {
 // rendered stores a rendered MachineConfig.
 func (c *cluster) rendered(name string, i ign, change ...func(spec map[string]any)) {
 	var files []map[string]any
-	for _, at := range slices.Sorted(maps.Keys(i.files)) {
-		at, text := at, i.files[at]
+	for _, file := range slices.Sorted(maps.Keys(i.files)) {
+		file, text := file, i.files[file]
 		mode := 0o644
-		if p, m, ok := strings.Cut(at, "="); ok {
-			at = p
+		if p, m, ok := strings.Cut(file, "="); ok {
+			file = p
 			if _, err := fmt.Sscanf(m, "%o", &mode); err != nil {
 				c.t.Fatal(err)
 			}
 		}
-		files = append(files, map[string]any{"path": at, "mode": mode, "overwrite": true, "contents": map[string]any{"source": "data:;base64," + base64.StdEncoding.EncodeToString([]byte(text))}})
+		files = append(files, map[string]any{"path": file, "mode": mode, "overwrite": true, "contents": map[string]any{"source": "data:;base64," + base64.StdEncoding.EncodeToString([]byte(text))}})
 	}
 	storage := map[string]any{"files": files}
 	maps.Copy(storage, i.more)
@@ -512,16 +512,16 @@ func (c *cluster) push(files map[string]string, more ...tar.Header) string {
 	c.t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	for _, at := range slices.Sorted(maps.Keys(files)) {
-		h := tar.Header{Name: strings.TrimPrefix(at, "/"), Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(files[at]))}
-		if to, ok := strings.CutPrefix(files[at], "-> "); ok {
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		h := tar.Header{Name: strings.TrimPrefix(file, "/"), Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(files[file]))}
+		if to, ok := strings.CutPrefix(files[file], "-> "); ok {
 			h.Typeflag, h.Linkname, h.Size = tar.TypeSymlink, to, 0
 		}
 		if err := w.WriteHeader(&h); err != nil {
 			c.t.Fatal(err)
 		}
 		if h.Size > 0 {
-			if _, err := io.WriteString(w, files[at]); err != nil {
+			if _, err := io.WriteString(w, files[file]); err != nil {
 				c.t.Fatal(err)
 			}
 		}

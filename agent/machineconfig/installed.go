@@ -43,7 +43,7 @@ const maxDiff = 4096
 
 // unapplied returns the sections of a configuration that differ from the installation of the
 // node: no update applies them.
-func (d *daemon) unapplied(is *content) (out []mcv1.IrreconcilableChangeDiff, err error) {
+func (d *daemon) unapplied(current *content) (out []mcv1.IrreconcilableChangeDiff, err error) {
 	b, err := d.System.ReadFile(installedState)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -56,14 +56,14 @@ func (d *daemon) unapplied(is *content) (out []mcv1.IrreconcilableChangeDiff, er
 		return nil, fmt.Errorf("%s: %w: remove it, and no difference is reported", installedState, err)
 	}
 	for _, p := range irreconcilable {
-		if p.override == "" || !p.differs(installed, is.ignition) {
+		if p.override == "" || !p.differs(installed, current.ignition) {
 			continue
 		}
-		before, err := json.Marshal(p.of(installed))
+		before, err := json.Marshal(p.value(installed))
 		if err != nil {
 			return nil, err
 		}
-		after, err := json.Marshal(p.of(is.ignition))
+		after, err := json.Marshal(p.value(current.ignition))
 		if err != nil {
 			return nil, err
 		}

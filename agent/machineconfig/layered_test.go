@@ -162,21 +162,21 @@ func TestUnexpectedRootDegrades(t *testing.T) {
 // Statement M39: a pull is tried seven times, after 10 s to 60 s, and the node is Degraded then.
 func TestFailedPullIsRetriedSevenTimes(t *testing.T) {
 	c, image := layered(t)
-	var at []time.Duration
+	var times []time.Duration
 	begin := c.clock.Now()
 	down := true
 	c.blocked = func(r *http.Request) int {
 		if !down || !strings.Contains(r.URL.Path, "/manifests/") {
 			return 0
 		}
-		at = append(at, c.clock.Now().Sub(begin))
+		times = append(times, c.clock.Now().Sub(begin))
 		return http.StatusServiceUnavailable
 	}
 	c.desire("r1", image)
 	c.wantStateWithin("Degraded after 7 attempts", 6*time.Minute)
 	want := []time.Duration{0, 10 * time.Second, 30 * time.Second, 70 * time.Second, 130 * time.Second, 190 * time.Second, 250 * time.Second}
 	var each []time.Duration // a few requests are one attempt
-	for _, x := range at {
+	for _, x := range times {
 		if !slices.Contains(each, x) {
 			each = append(each, x)
 		}

@@ -17,8 +17,8 @@ const ForceFile = "/run/machine-config-daemon-force"
 
 // section is a part of an Ignition configuration that only an installation applies.
 type section struct {
-	name string
-	of   func(types.Config) any
+	name  string
+	value func(types.Config) any
 	// override is the value of irreconcilableValidationOverrides.storage by which a node takes a
 	// configuration with another section, and leaves its disks as they are; "" is none.
 	override opv1.IrreconcilableValidationOverridesStorage
@@ -37,7 +37,7 @@ var irreconcilable = []section{
 
 // differs reports whether two configurations have a section in different forms.
 func (p section) differs(was, next types.Config) bool {
-	before, after := reflect.ValueOf(p.of(was)), reflect.ValueOf(p.of(next))
+	before, after := reflect.ValueOf(p.value(was)), reflect.ValueOf(p.value(next))
 	return !reflect.DeepEqual(before.Interface(), after.Interface()) && !(blank(before) && blank(after))
 }
 

@@ -40,11 +40,11 @@ func (d *daemon) node(ctx context.Context) (*corev1.Node, error) {
 func (d *daemon) annotate(ctx context.Context, n *corev1.Node, values map[string]string) error {
 	patch := map[string]any{}
 	for name, value := range values {
-		is, ok := n.Annotations[name]
+		current, ok := n.Annotations[name]
 		switch {
 		case value == "" && ok && name != machineconfig.Reason:
 			patch[name] = nil
-		case value != is:
+		case value != current:
 			patch[name] = value
 		}
 	}
@@ -87,15 +87,17 @@ func (d *daemon) failed(ctx context.Context, n *corev1.Node, state string, reaso
 
 // fact is a condition of the MachineConfigNode.
 type fact struct {
-	of      mcv1.StateProgress
-	is      bool
-	reason  string
-	message string
+	condition mcv1.StateProgress
+	holds     bool
+	reason    string
+	message   string
 }
 
-func yes(of mcv1.StateProgress, message string) fact { return fact{of, true, string(of), message} }
-func no(of mcv1.StateProgress) fact {
-	return fact{of, false, "Not" + string(of), "this has not happened in the present update"}
+func yes(condition mcv1.StateProgress, message string) fact {
+	return fact{condition, true, string(condition), message}
+}
+func no(condition mcv1.StateProgress) fact {
+	return fact{condition, false, "Not" + string(condition), "this has not happened in the present update"}
 }
 
 // steps are the conditions of an update in the order in which they become true.
@@ -115,9 +117,9 @@ func (d *daemon) progress(ctx context.Context, n *corev1.Node, facts ...fact) er
 // progressOf does the same, and sets the sections that the node cannot apply, unless unapplied is
 // nil.
 func (d *daemon) progressOf(ctx context.Context, n *corev1.Node, unapplied *[]mcv1.IrreconcilableChangeDiff, facts ...fact) error {
-	at := configsPath + "/machineconfignodes/" + url.PathEscape(d.Node)
+	uri := configsPath + "/machineconfignodes/" + url.PathEscape(d.Node)
 	m := &mcv1.MachineConfigNode{}
-	err := d.api.Call(ctx, http.MethodGet, at, "", nil, m)
+	err := d.api.Call(ctx, http.MethodGet, uri, "", nil, m)
 	if kubeapi.HasStatus(err, http.StatusNotFound) {
 		return nil
 	}
@@ -127,8 +129,8 @@ func (d *daemon) progressOf(ctx context.Context, n *corev1.Node, unapplied *[]mc
 	conditions := slices.Clone(m.Status.Conditions)
 	now := metav1.NewTime(d.Clock.Now())
 	for _, f := range facts {
-		c := metav1.Condition{Type: string(f.of), Status: metav1.ConditionFalse, Reason: f.reason, Message: f.message, LastTransitionTime: now}
-		if f.is {
+		c := metav1.Condition{Type: string(f.condition), Status: metav1.ConditionFalse, Reason: f.reason, Message: f.message, LastTransitionTime: now}
+		if f.holds {
 			c.Status = metav1.ConditionTrue
 		}
 		i := slices.IndexFunc(conditions, func(o metav1.Condition) bool { return o.Type == c.Type })
@@ -163,7 +165,7 @@ func (d *daemon) progressOf(ctx context.Context, n *corev1.Node, unapplied *[]mc
 	if !reflect.DeepEqual(m.Status.IrreconcilableChanges, next.IrreconcilableChanges) {
 		status["irreconcilableChanges"] = next.IrreconcilableChanges // null when there are none any more
 	}
-	err = d.api.Call(ctx, http.MethodPatch, at+"/status", mergePatch, map[string]any{"status": status}, &mcv1.MachineConfigNode{})
+	err = d.api.Call(ctx, http.MethodPatch, uri+"/status", mergePatch, map[string]any{"status": status}, &mcv1.MachineConfigNode{})
 	if err != nil && !kubeapi.HasStatus(err, http.StatusNotFound) {
 		return fmt.Errorf("MachineConfigNode %s: %w", d.Node, err)
 	}

@@ -310,11 +310,11 @@ func (d *daemon) boot(ctx context.Context, n *corev1.Node, s onDisk, u *update, 
 			return 0, degraded(err)
 		}
 	}
-	is, err := d.System.Boot()
+	booted, err := d.System.Boot()
 	if err != nil {
 		return 0, degraded(err)
 	}
-	if is.ID == u.Boot {
+	if booted.ID == u.Boot {
 		if err := d.working(ctx, n, map[string]string{postConfigAction: "Rebooting"}); err != nil {
 			return 0, err
 		}

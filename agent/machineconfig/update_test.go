@@ -157,11 +157,11 @@ func TestUnreconcilableChangeWritesNothing(t *testing.T) {
 	}
 }
 
-func (c *cluster) condition(of mcv1.StateProgress) string {
+func (c *cluster) condition(conditionType mcv1.StateProgress) string {
 	m := &mcv1.MachineConfigNode{}
 	c.api.get(mcnAt, m)
 	for _, x := range m.Status.Conditions {
-		if x.Type == string(of) {
+		if x.Type == string(conditionType) {
 			return string(x.Status) + " " + x.Message
 		}
 	}
@@ -255,7 +255,7 @@ func TestMissingRenderedConfigDegradesUntilItExists(t *testing.T) {
 func TestKilledDaemonGoesOn(t *testing.T) {
 	type dead struct{}
 	for _, image := range []bool{false, true} {
-		for at := 1; ; at++ {
+		for write := 1; ; write++ {
 			c := newCluster(t)
 			c.rendered("r1", ign{files: files("/etc/a", "1", "/etc/gone", "1")})
 			c.desire("r1", "")
@@ -267,7 +267,7 @@ func TestKilledDaemonGoesOn(t *testing.T) {
 			}
 			n := 0
 			count := func() {
-				if n++; n == at {
+				if n++; n == write {
 					panic(dead{})
 				}
 			}
@@ -295,18 +295,18 @@ func TestKilledDaemonGoesOn(t *testing.T) {
 			}()
 			c.host.fail, c.api.refuse = nil, nil
 			if killed {
-				c.nextBootOrDaemon(at%2 == 0)
+				c.nextBootOrDaemon(write%2 == 0)
 			}
 			c.wantState("Done")
 			if got := c.read("/etc/a") + c.read("/etc/b") + c.read("/etc/gone") + c.annotation("currentConfig") + c.annotation("currentImage"); got != "22-r2"+ref {
-				t.Errorf("killed at write %d: files and annotations = %q, want 22-r2%s", at, got, ref)
+				t.Errorf("killed at write %d: files and annotations = %q, want 22-r2%s", write, got, ref)
 			}
 			if got, err := c.os.Booted(t.Context()); err != nil || got.Image != ref {
-				t.Errorf("killed at write %d: booted = %+v, %v, want %q", at, got, err, ref)
+				t.Errorf("killed at write %d: booted = %+v, %v, want %q", write, got, err, ref)
 			}
 			if !killed {
-				if at < 8 {
-					t.Errorf("an update has %d writes: the test kills the daemon nowhere", at-1)
+				if write < 8 {
+					t.Errorf("an update has %d writes: the test kills the daemon nowhere", write-1)
 				}
 				break
 			}

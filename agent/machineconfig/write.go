@@ -187,7 +187,7 @@ func (w *writer) enable(ctx context.Context, unit string, on bool) error {
 	if err != nil {
 		return err
 	}
-	if is := code == 0; is == on {
+	if enabled := code == 0; enabled == on {
 		return nil
 	}
 	verbs := map[bool]string{true: "enable", false: "disable"}

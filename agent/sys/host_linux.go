@@ -143,25 +143,25 @@ func (h *Host) Put(files ...File) error {
 	return nil
 }
 
-func (h *Host) put(at string, f File) error {
-	if dir := path.Dir(at); dir != "." {
+func (h *Host) put(name string, f File) error {
+	if dir := path.Dir(name); dir != "." {
 		if err := h.files.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 	}
 	if f.Mode.IsDir() {
-		if err := h.files.MkdirAll(at, f.Mode.Perm()); err != nil {
+		if err := h.files.MkdirAll(name, f.Mode.Perm()); err != nil {
 			return err
 		}
-		return h.files.Chmod(at, f.Mode.Perm())
+		return h.files.Chmod(name, f.Mode.Perm())
 	}
-	if old, err := h.files.Lstat(at); err == nil && old.IsDir() {
+	if old, err := h.files.Lstat(name); err == nil && old.IsDir() {
 		return &fs.PathError{Op: "open", Path: f.Name, Err: syscall.EISDIR}
 	}
-	temporary := path.Join(path.Dir(at), "."+path.Base(at)+".lab-agent-"+strings.ToLower(rand.Text()[:8]))
+	temporary := path.Join(path.Dir(name), "."+path.Base(name)+".lab-agent-"+strings.ToLower(rand.Text()[:8]))
 	err := h.write(temporary, f)
 	if err == nil {
-		err = h.files.Rename(temporary, at)
+		err = h.files.Rename(temporary, name)
 	}
 	if err != nil {
 		_ = h.files.Remove(temporary) // it may not be there

@@ -40,17 +40,17 @@ func (h *Host) Watch(names []string, changed func()) (stop func(), err error) {
 		if _, err := relative(name); err != nil {
 			return nil, err
 		}
-		at := h.Path(name)
+		file := h.Path(name)
 		for {
-			w.names[at] = true
-			dir := filepath.Dir(at)
+			w.names[file] = true
+			dir := filepath.Dir(file)
 			if st, err := os.Stat(dir); err == nil && st.IsDir() {
 				seen[dir] = true
 				break
-			} else if err != nil && !errors.Is(err, fs.ErrNotExist) || dir == at {
+			} else if err != nil && !errors.Is(err, fs.ErrNotExist) || dir == file {
 				return nil, fmt.Errorf("sys: watch %s: %w", name, err)
 			}
-			at = dir // until the directory exists
+			file = dir // until the directory exists
 		}
 	}
 	for dir := range seen {

@@ -68,7 +68,7 @@ func partsOf(data []byte, r *Result) []part {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil
 	}
-	if parts, is, err := archive(data); is {
+	if parts, ok, err := archive(data); ok {
 		if err != nil {
 			r.ignore("the rest of the MIME archive is not applied: %v", err)
 		}
@@ -109,8 +109,8 @@ func kindOf(data []byte) string {
 	return unknown
 }
 
-// archive reads a MIME multipart message (RFC 2046 §5.1). is is false if data is none.
-func archive(data []byte) (parts []part, is bool, err error) {
+// archive reads a MIME multipart message (RFC 2046 §5.1). ok is false if data is none.
+func archive(data []byte) (parts []part, ok bool, err error) {
 	m, err := mail.ReadMessage(bufio.NewReader(bytes.NewReader(data)))
 	if err != nil {
 		return nil, false, nil //nolint:nilerr // it is no message

@@ -138,7 +138,7 @@ func (p *plugin) configDrive(device string) (job.ConfigDrive, error) {
 		files = append(files, map[string]any{"path": name, "permissions": fmt.Sprintf("%04o", mode), "encoding": "b64", "content": base64.StdEncoding.EncodeToString(content)})
 	}
 	for name, mode := range map[string]fs.FileMode{
-		p.Path("config.yaml"): 0o640, p.at.ConfigPath: 0o640, p.Path("private.key"): 0o600, p.Path("hostname"): 0o644,
+		p.Path("config.yaml"): 0o640, p.context.ConfigPath: 0o640, p.Path("private.key"): 0o600, p.Path("hostname"): 0o644,
 		p.Path(elemental.CloudInitFile): 0o600, p.Path(elemental.InstallFile): 0o644,
 	} {
 		content, err := p.System.ReadFile(name)

@@ -35,8 +35,8 @@ func New(c Config) func(elemental.System) elemental.Plugin {
 // plugin is elemental-sim.
 type plugin struct {
 	*elemental.Dummy
-	c  Config
-	at elemental.PluginContext
+	c       Config
+	context elemental.PluginContext
 }
 
 var (
@@ -55,7 +55,7 @@ const (
 
 // Init implements elemental.Plugin.
 func (p *plugin) Init(ctx context.Context, c elemental.PluginContext) error {
-	p.at = c
+	p.context = c
 	return p.Dummy.Init(ctx, c)
 }
 

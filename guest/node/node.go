@@ -227,8 +227,8 @@ func (a *agent) status() corev1.NodeStatus {
 
 // patchStatus writes the status but for the conditions, if it differs.
 func (a *agent) patchStatus(ctx context.Context, n *corev1.Node, s corev1.NodeStatus) error {
-	is := n.Status
-	if equality.Semantic.DeepEqual(is.Capacity, s.Capacity) && equality.Semantic.DeepEqual(is.Addresses, s.Addresses) && is.NodeInfo == s.NodeInfo {
+	current := n.Status
+	if equality.Semantic.DeepEqual(current.Capacity, s.Capacity) && equality.Semantic.DeepEqual(current.Addresses, s.Addresses) && current.NodeInfo == s.NodeInfo {
 		return nil
 	}
 	// A merge patch replaces lists: a strategic one would merge addresses by type.
@@ -255,8 +255,8 @@ func (a *agent) writeReady(ctx context.Context, status corev1.ConditionStatus, r
 func (a *agent) setReady(ctx context.Context, n *corev1.Node, status corev1.ConditionStatus, reason, message string) error {
 	now := metav1.NewTime(a.Clock.Now())
 	c := corev1.NodeCondition{Type: corev1.NodeReady, Status: status, Reason: reason, Message: message, LastHeartbeatTime: now, LastTransitionTime: now}
-	for _, is := range n.Status.Conditions {
-		if is.Type == c.Type && is.Status == status && is.Reason == reason {
+	for _, current := range n.Status.Conditions {
+		if current.Type == c.Type && current.Status == status && current.Reason == reason {
 			return nil
 		}
 	}

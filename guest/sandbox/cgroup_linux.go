@@ -189,10 +189,10 @@ func lockGroup(dir string) (*os.File, error) {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, errors.Join(&fs.PathError{Op: "lock", Path: dir, Err: err}, f.Close())
 	}
-	is, err := f.Stat()
+	locked, err := f.Stat()
 	if err == nil {
 		var there fs.FileInfo
-		if there, err = os.Stat(dir); err == nil && !os.SameFile(is, there) {
+		if there, err = os.Stat(dir); err == nil && !os.SameFile(locked, there) {
 			err = &fs.PathError{Op: "lock", Path: dir, Err: fs.ErrNotExist}
 		}
 	}

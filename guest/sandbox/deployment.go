@@ -223,9 +223,9 @@ func (s *System) boot(d *disk) error {
 		}
 	}
 	for _, name := range next.Drop {
-		for at := range layer {
-			if at == name || strings.HasPrefix(at, name+"/") {
-				delete(layer, at)
+		for file := range layer {
+			if file == name || strings.HasPrefix(file, name+"/") {
+				delete(layer, file)
 			}
 		}
 	}
@@ -292,11 +292,11 @@ func (s *System) Stage(x Deployment, files Tree, drop []string) error {
 	}
 	r := &root{Deployment: x, Boot: s.c.Boot.ID}
 	for _, name := range drop {
-		at := Clean(name)
-		if at == "." || !path.IsAbs(name) {
+		file := Clean(name)
+		if file == "." || !path.IsAbs(name) {
 			return fmt.Errorf("sandbox: %q: give the absolute path of a file", name)
 		}
-		r.Drop = append(r.Drop, at)
+		r.Drop = append(r.Drop, file)
 	}
 	if files != nil {
 		content, err := files.Encode()

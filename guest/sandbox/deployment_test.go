@@ -136,7 +136,7 @@ func TestWatchReportsChanges(t *testing.T) {
 	s := bootOfDisk(&diskOf{}, "1")
 	n := 0
 	var local Tree
-	stop := s.Watch(func(is Tree) { n, local = n+1, is })
+	stop := s.Watch(func(tree Tree) { n, local = n+1, tree })
 	must(t, s.Put(Tree{"etc/a": File(0o644, "a")}))
 	if string(local["etc/a"].Content) != "a" || len(local["etc/hosts"].Content) > 0 {
 		t.Errorf("local files = %v, want the one that was put, and none of the base", local)

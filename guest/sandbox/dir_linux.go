@@ -46,60 +46,60 @@ func (t Tree) write(place func(name string) string) error {
 	return nil
 }
 
-func writeFile(at string, n Node) error {
-	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+func writeFile(file string, n Node) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	if st, err := os.Lstat(at); err == nil && !(st.IsDir() && n.Mode.IsDir()) {
-		if err := os.RemoveAll(at); err != nil {
+	if st, err := os.Lstat(file); err == nil && !(st.IsDir() && n.Mode.IsDir()) {
+		if err := os.RemoveAll(file); err != nil {
 			return err
 		}
 	}
 	var err error
 	switch {
 	case n.Removed:
-		return unix.Mknod(at, unix.S_IFCHR, 0)
+		return unix.Mknod(file, unix.S_IFCHR, 0)
 	case n.Mode.IsDir():
-		if err = os.Mkdir(at, 0o755); errors.Is(err, fs.ErrExist) {
+		if err = os.Mkdir(file, 0o755); errors.Is(err, fs.ErrExist) {
 			err = nil
 		}
 	case n.Mode&fs.ModeSymlink != 0:
-		return os.Symlink(n.Link, at)
+		return os.Symlink(n.Link, file)
 	case n.Mode&fs.ModeNamedPipe != 0:
-		err = unix.Mkfifo(at, 0o600)
+		err = unix.Mkfifo(file, 0o600)
 	default:
-		err = os.WriteFile(at, n.Content, 0o600)
+		err = os.WriteFile(file, n.Content, 0o600)
 	}
 	if err == nil && n.Opaque {
-		err = unix.Lsetxattr(at, opaqueAttr, []byte("y"), 0)
+		err = unix.Lsetxattr(file, opaqueAttr, []byte("y"), 0)
 	}
 	return err
 }
 
 // setAttributes sets the owner, permissions and time of a file that writeFile has written.
-func setAttributes(at string, n Node) error {
+func setAttributes(file string, n Node) error {
 	if n.Removed {
 		return nil
 	}
-	err := setOwner(at, n)
+	err := setOwner(file, n)
 	if n.Mode&fs.ModeSymlink != 0 {
 		return err
 	}
 	if err == nil {
-		err = os.Chmod(at, n.Mode.Perm()|n.Mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky))
+		err = os.Chmod(file, n.Mode.Perm()|n.Mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky))
 	}
 	if err == nil && !n.Modified.IsZero() {
-		err = os.Chtimes(at, n.Modified, n.Modified)
+		err = os.Chtimes(file, n.Modified, n.Modified)
 	}
 	return err
 }
 
 // setOwner sets the owner where this process may: only the superuser may give files away.
-func setOwner(at string, n Node) error {
+func setOwner(file string, n Node) error {
 	if os.Getuid() != 0 {
 		return nil
 	}
-	return os.Lchown(at, n.UID, n.GID)
+	return os.Lchown(file, n.UID, n.GID)
 }
 
 // read adds the nodes of a directory, which is that of a name in the root.
@@ -246,8 +246,8 @@ func nodeOf(in *os.File, name string, st *unix.Stat_t) (n Node, ok bool, err err
 		}
 		defer f.Close()
 		defer restore()
-		var is unix.Stat_t
-		if err := unix.Fstat(int(f.Fd()), &is); err != nil || is.Mode&unix.S_IFMT != unix.S_IFREG {
+		var opened unix.Stat_t
+		if err := unix.Fstat(int(f.Fd()), &opened); err != nil || opened.Mode&unix.S_IFMT != unix.S_IFREG {
 			return n, false, err
 		}
 		n.Content, err = io.ReadAll(io.LimitReader(f, maxLayer+1))
@@ -259,9 +259,9 @@ func nodeOf(in *os.File, name string, st *unix.Stat_t) (n Node, ok bool, err err
 // modeOf returns the type and permissions of a file (inode(7)).
 func modeOf(mode uint32) fs.FileMode {
 	m := fs.FileMode(mode).Perm()
-	for bit, is := range map[uint32]fs.FileMode{unix.S_ISUID: fs.ModeSetuid, unix.S_ISGID: fs.ModeSetgid, unix.S_ISVTX: fs.ModeSticky} {
+	for bit, special := range map[uint32]fs.FileMode{unix.S_ISUID: fs.ModeSetuid, unix.S_ISGID: fs.ModeSetgid, unix.S_ISVTX: fs.ModeSticky} {
 		if mode&bit != 0 {
-			m |= is
+			m |= special
 		}
 	}
 	return m | map[uint32]fs.FileMode{unix.S_IFDIR: fs.ModeDir, unix.S_IFLNK: fs.ModeSymlink, unix.S_IFIFO: fs.ModeNamedPipe}[mode&unix.S_IFMT]

@@ -52,15 +52,15 @@ func (h Host) Stat(name string) (sys.FileInfo, error) {
 
 // Readlink returns the target of a symbolic link.
 func (h Host) Readlink(name string) (string, error) {
-	at, err := relative(name)
+	file, err := relative(name)
 	if err != nil {
 		return "", err
 	}
-	entries, err := h.s.ReadDir(path.Dir(at))
+	entries, err := h.s.ReadDir(path.Dir(file))
 	if err != nil {
 		return "", err
 	}
-	i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == path.Base(at) })
+	i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == path.Base(file) })
 	switch {
 	case i < 0:
 		return "", &fs.PathError{Op: "readlink", Path: name, Err: fs.ErrNotExist}

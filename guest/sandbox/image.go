@@ -137,9 +137,9 @@ func (t Tree) apply(layer Tree) {
 		n := layer[name]
 		was, there := t[name]
 		if n.Removed || n.Opaque || there && was.Mode.IsDir() && !n.Mode.IsDir() {
-			for at := range t {
-				if at == name && n.Removed || strings.HasPrefix(at, name+"/") {
-					delete(t, at)
+			for file := range t {
+				if file == name && n.Removed || strings.HasPrefix(file, name+"/") {
+					delete(t, file)
 				}
 			}
 		}

@@ -208,13 +208,13 @@ func (p *first) run(r request, files []int) {
 		fail(CodeCannotRun, fmt.Errorf("directory %s: no such directory", r.Dir))
 		return
 	}
-	at := &syscall.ProcAttr{Dir: r.Dir, Env: append(r.Env, marker(r.ID)), Sys: &syscall.SysProcAttr{Setsid: true}}
+	attr := &syscall.ProcAttr{Dir: r.Dir, Env: append(r.Env, marker(r.ID)), Sys: &syscall.SysProcAttr{Setsid: true}}
 	for _, fd := range files {
-		at.Files = append(at.Files, uintptr(fd))
+		attr.Files = append(attr.Files, uintptr(fd))
 	}
 	if r.Terminal {
-		at.Files = []uintptr{uintptr(files[0]), uintptr(files[0]), uintptr(files[0])}
-		at.Sys.Setctty = true
+		attr.Files = []uintptr{uintptr(files[0]), uintptr(files[0]), uintptr(files[0])}
+		attr.Sys.Setctty = true
 	}
 	p.mu.Lock()
 	killed := p.awaited[r.ID]
@@ -224,7 +224,7 @@ func (p *first) run(r request, files []int) {
 		fail(codeSignal+int(unix.SIGKILL), fmt.Errorf("%s: killed", r.Args[0]))
 		return
 	}
-	pid, err := syscall.ForkExec(program, r.Args, at)
+	pid, err := syscall.ForkExec(program, r.Args, attr)
 	if err == nil {
 		p.running[r.ID], p.codes[pid] = pid, r.ID
 	}
@@ -343,8 +343,8 @@ func (p *first) kill(id int, signal unix.Signal) {
 			}
 		}
 		for q := range parents {
-			for at := q; at > 1; at = parents[at] {
-				if meant[at] {
+			for ancestor := q; ancestor > 1; ancestor = parents[ancestor] {
+				if meant[ancestor] {
 					meant[q] = true
 					break
 				}

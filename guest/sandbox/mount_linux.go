@@ -15,7 +15,7 @@ import (
 // mount makes the root, and makes it the root of this process. Nothing else of the
 // machine can be reached then.
 func (p *first) mount() error {
-	at := func(name string) string { return filepath.Join(p.setup.Dir, rootDir, name) }
+	inRoot := func(name string) string { return filepath.Join(p.setup.Dir, rootDir, name) }
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("mounts of a namespace: %w", err)
 	}
@@ -34,25 +34,25 @@ func (p *first) mount() error {
 			return err
 		}
 	}
-	if err := bind(p.setup.Program, at(programFile), unix.MS_RDONLY); err != nil {
+	if err := bind(p.setup.Program, inRoot(programFile), unix.MS_RDONLY); err != nil {
 		return err
 	}
 	for _, d := range []string{"run", "tmp"} {
-		if err := bind(filepath.Join(p.setup.Dir, d), at(d), 0); err != nil {
+		if err := bind(filepath.Join(p.setup.Dir, d), inRoot(d), 0); err != nil {
 			return err
 		}
 	}
-	if err := p.mountProc(at("proc")); err != nil {
+	if err := p.mountProc(inRoot("proc")); err != nil {
 		return err
 	}
-	if err := tmpfs(at("sys"), unix.MS_RDONLY, "mode=755"); err != nil {
+	if err := tmpfs(inRoot("sys"), unix.MS_RDONLY, "mode=755"); err != nil {
 		return err
 	}
-	if err := mountDev(at("dev")); err != nil {
+	if err := mountDev(inRoot("dev")); err != nil {
 		return err
 	}
-	old := at("mnt")
-	if err := unix.PivotRoot(at(""), old); err != nil {
+	old := inRoot("mnt")
+	if err := unix.PivotRoot(inRoot(""), old); err != nil {
 		return fmt.Errorf("root of the system: %w", err)
 	}
 	if err := unix.Chdir("/"); err != nil {
@@ -124,36 +124,36 @@ var hiddenProcDirs = []string{"acpi", "asound", "bus", "driver", "fs", "irq", "s
 
 // mountProc mounts /proc. /proc/sys becomes a private copy: several of its values are the
 // machine's, not a namespace's.
-func (p *first) mountProc(at string) error {
-	if err := unix.Mount("proc", at, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+func (p *first) mountProc(proc string) error {
+	if err := unix.Mount("proc", proc, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("proc: %w", err)
 	}
 	// Another user namespace would give back the capabilities that commands lack.
-	if err := os.WriteFile(filepath.Join(at, "sys/user/max_user_namespaces"), []byte("0"), 0); err != nil {
+	if err := os.WriteFile(filepath.Join(proc, "sys/user/max_user_namespaces"), []byte("0"), 0); err != nil {
 		return fmt.Errorf("user namespaces: %w", err)
 	}
-	if err := bind(filepath.Join(p.setup.Dir, uptimeFile), filepath.Join(at, "uptime"), unix.MS_RDONLY); err != nil {
+	if err := bind(filepath.Join(p.setup.Dir, uptimeFile), filepath.Join(proc, "uptime"), unix.MS_RDONLY); err != nil {
 		return err
 	}
 	if name := filepath.Join(p.setup.Dir, cmdlineName); fileExists(name) {
-		if err := bind(name, filepath.Join(at, "cmdline"), unix.MS_RDONLY); err != nil {
+		if err := bind(name, filepath.Join(proc, "cmdline"), unix.MS_RDONLY); err != nil {
 			return err
 		}
 	}
 	for _, name := range hiddenProc {
-		if err := bind("/dev/null", filepath.Join(at, name), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := bind("/dev/null", filepath.Join(proc, name), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	for _, name := range hiddenProcDirs {
-		if _, err := os.Stat(filepath.Join(at, name)); err != nil {
+		if _, err := os.Stat(filepath.Join(proc, name)); err != nil {
 			continue
 		}
-		if err := tmpfs(filepath.Join(at, name), unix.MS_RDONLY, "mode=555,size=4k"); err != nil {
+		if err := tmpfs(filepath.Join(proc, name), unix.MS_RDONLY, "mode=555,size=4k"); err != nil {
 			return err
 		}
 	}
-	dir := filepath.Join(at, "sys")
+	dir := filepath.Join(proc, "sys")
 	p.sysctl = readSysctl(dir)
 	if p.setup.BootID != "" {
 		p.sysctl["kernel/random/boot_id"] = p.setup.BootID + "\n"
@@ -212,12 +212,12 @@ var deviceLinks = map[string]string{
 	"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx",
 }
 
-func mountDev(at string) error {
-	if err := unix.Mount("tmpfs", at, "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=755,size=64k"); err != nil {
+func mountDev(dir string) error {
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=755,size=64k"); err != nil {
 		return fmt.Errorf("dev: %w", err)
 	}
 	for _, d := range devices {
-		to := filepath.Join(at, d)
+		to := filepath.Join(dir, d)
 		if err := os.WriteFile(to, nil, 0o666); err != nil {
 			return err
 		}
@@ -226,19 +226,19 @@ func mountDev(at string) error {
 		}
 	}
 	for name, target := range deviceLinks {
-		if err := os.Symlink(target, filepath.Join(at, name)); err != nil {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
 	for _, d := range []string{"pts", "shm"} {
-		if err := os.Mkdir(filepath.Join(at, d), 0o755); err != nil {
+		if err := os.Mkdir(filepath.Join(dir, d), 0o755); err != nil {
 			return err
 		}
 	}
-	if err := unix.Mount("devpts", filepath.Join(at, "pts"), "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620"); err != nil {
+	if err := unix.Mount("devpts", filepath.Join(dir, "pts"), "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620"); err != nil {
 		return fmt.Errorf("devpts: %w", err)
 	}
-	return tmpfs(filepath.Join(at, "shm"), 0, "mode=1777,size=16m")
+	return tmpfs(filepath.Join(dir, "shm"), 0, "mode=1777,size=16m")
 }
 
 // escape escapes a path in the options of an overlay (Linux, overlayfs.rst, "Multiple

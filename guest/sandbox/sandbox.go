@@ -388,13 +388,13 @@ func (v view) put(name string, n Node, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	at := path.Join(dir, path.Base(name))
+	target := path.Join(dir, path.Base(name))
 	if n.Mode.IsRegular() { // through a link, as open(2) does
-		if at, err = v.resolve(at); err != nil {
+		if target, err = v.resolve(target); err != nil {
 			return err
 		}
 	}
-	for up := path.Dir(at); up != "."; up = path.Dir(up) {
+	for up := path.Dir(target); up != "."; up = path.Dir(up) {
 		switch above, ok := v.lookup(up); {
 		case ok && !above.Mode.IsDir():
 			return &fs.PathError{Op: "open", Path: "/" + name, Err: syscall.ENOTDIR}
@@ -402,16 +402,16 @@ func (v view) put(name string, n Node, now time.Time) error {
 			v.layer[up] = Node{Mode: fs.ModeDir | 0o755, Modified: now, Opaque: v.layer[up].Removed}
 		}
 	}
-	if old, ok := v.lookup(at); ok && old.Mode.IsDir() != n.Mode.IsDir() {
+	if old, ok := v.lookup(target); ok && old.Mode.IsDir() != n.Mode.IsDir() {
 		return &fs.PathError{Op: "open", Path: "/" + name, Err: syscall.EISDIR}
 	}
 	if n.Modified.IsZero() {
 		n.Modified = now
 	}
 	if n.Mode.IsDir() {
-		n.Opaque = v.layer[at].Removed || v.layer[at].Opaque
+		n.Opaque = v.layer[target].Removed || v.layer[target].Opaque
 	}
-	v.layer[at] = n
+	v.layer[target] = n
 	return nil
 }
 

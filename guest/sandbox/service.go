@@ -317,11 +317,11 @@ func (s *System) showUnit(name string) (string, error) {
 	if sub == "" {
 		sub = "dead"
 	}
-	at := ""
-	if u.at != "" {
-		at = "/" + u.at
+	fragment := ""
+	if u.file != "" {
+		fragment = "/" + u.file
 	}
-	return fmt.Sprintf("Id=%s\nLoadState=%s\nActiveState=%s\nSubState=%s\nUnitFileState=%s\nFragmentPath=%s\n", name, load, state, sub, file, at), nil
+	return fmt.Sprintf("Id=%s\nLoadState=%s\nActiveState=%s\nSubState=%s\nUnitFileState=%s\nFragmentPath=%s\n", name, load, state, sub, file, fragment), nil
 }
 
 func (s *System) catUnit(name string) (string, error) {
@@ -329,6 +329,6 @@ func (s *System) catUnit(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b, err := s.ReadFile(u.at)
-	return "# /" + u.at + "\n" + string(b), err
+	b, err := s.ReadFile(u.file)
+	return "# /" + u.file + "\n" + string(b), err
 }

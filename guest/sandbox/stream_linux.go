@@ -87,7 +87,7 @@ func (s *streams) wait() {
 }
 
 // same reports whether two writers are one. Types that cannot be compared are not.
-func same(a, b io.Writer) (is bool) {
+func same(a, b io.Writer) (equal bool) {
 	defer func() { _ = recover() }()
 	return a == b
 }

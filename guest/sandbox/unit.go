@@ -15,7 +15,7 @@ import (
 // and key.
 type unit struct {
 	name string
-	at   string // path of its file
+	file string // path of its file
 	keys map[string][]string
 }
 
@@ -60,8 +60,8 @@ func (u unit) words(key string) (out []string) {
 }
 
 // parseUnit reads a unit file. An empty value resets a list.
-func parseUnit(name, at, text string) unit {
-	u := unit{name: name, at: at, keys: map[string][]string{}}
+func parseUnit(name, file, text string) unit {
+	u := unit{name: name, file: file, keys: map[string][]string{}}
 	section := ""
 	text = strings.ReplaceAll(text, "\\\n", " ")
 	for line := range strings.Lines(text) {
@@ -127,7 +127,7 @@ func (s *System) enableUnit(name string, on bool) error {
 	}
 	put := Tree{}
 	for _, l := range links {
-		put[l] = Node{Mode: fs.ModeSymlink | 0o777, Link: "/" + u.at}
+		put[l] = Node{Mode: fs.ModeSymlink | 0o777, Link: "/" + u.file}
 	}
 	return s.Put(put)
 }

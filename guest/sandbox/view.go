@@ -96,7 +96,7 @@ const maxLinks = 40
 // resolve follows the links of a path. The last element need not exist.
 func (v view) resolve(name string) (string, error) {
 	rest := strings.Split(Clean(name), "/")
-	at := "."
+	resolved := "."
 	for links := 0; len(rest) > 0; {
 		next := rest[0]
 		rest = rest[1:]
@@ -104,24 +104,24 @@ func (v view) resolve(name string) (string, error) {
 		case ".", "":
 			continue
 		case "..":
-			at = path.Dir(at)
+			resolved = path.Dir(resolved)
 			continue
 		}
-		here := path.Join(at, next)
+		here := path.Join(resolved, next)
 		n, ok := v.lookup(here)
 		if !ok || n.Mode&fs.ModeSymlink == 0 {
-			at = here
+			resolved = here
 			continue
 		}
 		if links++; links > maxLinks {
 			return "", &fs.PathError{Op: "open", Path: "/" + name, Err: syscall.ELOOP}
 		}
 		if strings.HasPrefix(n.Link, "/") {
-			at = "."
+			resolved = "."
 		}
 		rest = slices.Concat(strings.Split(n.Link, "/"), rest)
 	}
-	return at, nil
+	return resolved, nil
 }
 
 // stat returns a node after following links.
@@ -138,20 +138,20 @@ func (v view) stat(name string) (Node, string, error) {
 }
 
 func (v view) readFile(name string) ([]byte, error) {
-	n, at, err := v.stat(name)
+	n, file, err := v.stat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !n.Mode.IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: "/" + at, Err: notRegular(n)}
+		return nil, &fs.PathError{Op: "read", Path: "/" + file, Err: notRegular(n)}
 	}
-	if _, ok := v.layer[at]; ok {
+	if _, ok := v.layer[file]; ok {
 		return slices.Clone(n.Content), nil
 	}
-	if _, ok := v.base[at]; ok {
+	if _, ok := v.base[file]; ok {
 		return slices.Clone(n.Content), nil
 	}
-	return fs.ReadFile(v.machine, at)
+	return fs.ReadFile(v.machine, file)
 }
 
 func notRegular(n Node) error {
@@ -170,20 +170,20 @@ type Entry struct {
 
 // readDir returns the entries of a directory, by name. Of files no content is read.
 func (v view) readDir(name string) ([]Entry, error) {
-	n, at, err := v.stat(name)
+	n, dir, err := v.stat(name)
 	switch {
 	case err != nil:
 		return nil, err
 	case !n.Mode.IsDir():
-		return nil, &fs.PathError{Op: "readdir", Path: "/" + at, Err: syscall.ENOTDIR}
+		return nil, &fs.PathError{Op: "readdir", Path: "/" + dir, Err: syscall.ENOTDIR}
 	}
 	names := map[string]bool{}
 	for _, t := range []Tree{v.layer, v.base} {
 		for below := range t {
 			rest := below
-			if at != "." {
+			if dir != "." {
 				var ok bool
-				if rest, ok = strings.CutPrefix(below, at+"/"); !ok {
+				if rest, ok = strings.CutPrefix(below, dir+"/"); !ok {
 					continue
 				}
 			}
@@ -191,18 +191,18 @@ func (v view) readDir(name string) ([]Entry, error) {
 			names[first] = true
 		}
 	}
-	if at == "." {
+	if dir == "." {
 		for d := range rootDirs {
 			names[d] = true
 		}
 	}
 	if v.machine != nil {
-		switch entries, err := fs.ReadDir(v.machine, at); {
-		case at == ".":
+		switch entries, err := fs.ReadDir(v.machine, dir); {
+		case dir == ".":
 			for _, d := range machineDirs {
 				names[d] = true
 			}
-		case err == nil && machineHas(at) && !v.hidden(at):
+		case err == nil && machineHas(dir) && !v.hidden(dir):
 			for _, e := range entries {
 				names[e.Name()] = true
 			}
@@ -210,13 +210,13 @@ func (v view) readDir(name string) ([]Entry, error) {
 	}
 	var out []Entry
 	for name := range names {
-		n, ok := v.lookup(path.Join(at, name))
+		n, ok := v.lookup(path.Join(dir, name))
 		if !ok {
 			continue
 		}
 		e := Entry{Name: name, Node: n, Size: int64(len(n.Content))}
 		if n.Content == nil && n.Mode.IsRegular() && v.machine != nil {
-			if st, err := fs.Lstat(v.machine, path.Join(at, name)); err == nil {
+			if st, err := fs.Lstat(v.machine, path.Join(dir, name)); err == nil {
 				e.Size = st.Size()
 			}
 		}

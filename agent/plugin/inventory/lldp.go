@@ -47,7 +47,7 @@ func Neighbours(ctx context.Context, s sys.System, nics []job.NIC, most time.Dur
 		}
 		for i := range nics {
 			if n := &nics[i]; n.Name == name {
-				n.LLDP, n.VLANID = &neighbour.of, neighbour.untagged
+				n.LLDP, n.VLANID = &neighbour.lldp, neighbour.untagged
 				n.VLANs = mergeVLANs(neighbour.vlans, n.VLANs)
 			}
 		}
@@ -72,7 +72,7 @@ const maxVLAN = 4094
 
 // neighbour is the content of one frame.
 type neighbour struct {
-	of       job.LLDP
+	lldp     job.LLDP
 	untagged int
 	vlans    []job.VLAN
 }
@@ -91,9 +91,9 @@ var dot1 = []byte{0x00, 0x80, 0xc2}
 
 // tlvs holds the TLVs that the agent reads. Malformed ones are ignored.
 var tlvs = map[int]func(n *neighbour, value []byte){
-	tlvChassis:    func(n *neighbour, b []byte) { n.of.SwitchID = identifier(b, 4, 5) },
-	tlvPort:       func(n *neighbour, b []byte) { n.of.PortID = identifier(b, 3, 4) },
-	tlvSystemName: func(n *neighbour, b []byte) { n.of.SwitchName = printable(b) },
+	tlvChassis:    func(n *neighbour, b []byte) { n.lldp.SwitchID = identifier(b, 4, 5) },
+	tlvPort:       func(n *neighbour, b []byte) { n.lldp.PortID = identifier(b, 3, 4) },
+	tlvSystemName: func(n *neighbour, b []byte) { n.lldp.SwitchName = printable(b) },
 	tlvSpecific:   (*neighbour).specific,
 }
 
@@ -124,7 +124,7 @@ func parseLLDP(frame []byte) (neighbour, bool) {
 		}
 		b = b[length:]
 	}
-	return n, n.of.SwitchID != "" && n.of.PortID != ""
+	return n, n.lldp.SwitchID != "" && n.lldp.PortID != ""
 }
 
 // specific decodes the TLVs of IEEE 802.1 (IEEE 802.1Q, annex D.2): the VLAN of

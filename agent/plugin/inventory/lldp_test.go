@@ -44,17 +44,17 @@ func TestLLDP(t *testing.T) { // B-250
 		ok          bool
 	}{
 		{name: "a switch", frame: header + chassis + port + ttl + name + pvid + storage100 + end, ok: true, want: neighbour{
-			of: job.LLDP{SwitchID: "00:1c:73:00:01:01", PortID: "Ethernet1", SwitchName: "leaf-1"}, untagged: 10, vlans: []job.VLAN{{ID: 100, Name: "storage"}}}},
+			lldp: job.LLDP{SwitchID: "00:1c:73:00:01:01", PortID: "Ethernet1", SwitchName: "leaf-1"}, untagged: 10, vlans: []job.VLAN{{ID: 100, Name: "storage"}}}},
 		{name: "tagged, and without an end", frame: "0180c200000e 001c73000101 8100 0000 88cc " + chassis + "0407 03 001c73000102 " + ttl, ok: true,
-			want: neighbour{of: job.LLDP{SwitchID: "00:1c:73:00:01:01", PortID: "00:1c:73:00:01:02"}}},
+			want: neighbour{lldp: job.LLDP{SwitchID: "00:1c:73:00:01:01", PortID: "00:1c:73:00:01:02"}}},
 		{name: "network addresses", frame: header + "0206 05 01 c0000201 0412 04 02 20010db8000000000000000000000001 " + end, ok: true,
-			want: neighbour{of: job.LLDP{SwitchID: "192.0.2.1", PortID: "2001:db8::1"}}},
+			want: neighbour{lldp: job.LLDP{SwitchID: "192.0.2.1", PortID: "2001:db8::1"}}},
 		{name: "what disturbs is left out", frame: header + chassis + "0404 07 410a42 " + end, ok: true,
-			want: neighbour{of: job.LLDP{SwitchID: "00:1c:73:00:01:01", PortID: "AB"}}},
+			want: neighbour{lldp: job.LLDP{SwitchID: "00:1c:73:00:01:01", PortID: "AB"}}},
 		{name: "no VLANs that cannot be", frame: header + chassis + port + "fe06 0080c2 01 0000 fe08 0080c2 03 0fff 01 41 fe08 0080c2 03 0005 09 41 fe04 00120f 01" + end, ok: true,
-			want: neighbour{of: job.LLDP{SwitchID: "00:1c:73:00:01:01", PortID: "Ethernet1"}}},
+			want: neighbour{lldp: job.LLDP{SwitchID: "00:1c:73:00:01:01", PortID: "Ethernet1"}}},
 		{name: "behind the end nothing counts", frame: header + chassis + port + end + name, ok: true,
-			want: neighbour{of: job.LLDP{SwitchID: "00:1c:73:00:01:01", PortID: "Ethernet1"}}},
+			want: neighbour{lldp: job.LLDP{SwitchID: "00:1c:73:00:01:01", PortID: "Ethernet1"}}},
 		{name: "no port", frame: header + chassis + ttl + end},
 		{name: "broken off", frame: header + chassis + "040a 05 4574"},
 		{name: "another protocol", frame: "0180c200000e 001c73000101 0800 " + chassis + port + end},
@@ -133,7 +133,7 @@ func FuzzLLDP(f *testing.F) {
 		if !ok {
 			return
 		}
-		texts := []string{n.of.SwitchID, n.of.PortID, n.of.SwitchName}
+		texts := []string{n.lldp.SwitchID, n.lldp.PortID, n.lldp.SwitchName}
 		for _, v := range n.vlans {
 			texts = append(texts, v.Name)
 			if v.ID < 1 || v.ID > maxVLAN {

@@ -86,7 +86,7 @@ func (s *System) OpenBlock(name string) (sys.Block, error) {
 // find returns the function that opens a device, and its name if it is a whole
 // disk.
 func (s *System) find(name string) (open func() (sys.Block, error), disk string) {
-	if open, is := s.open[name]; is {
+	if open, ok := s.open[name]; ok {
 		return open, name
 	}
 	for _, p := range s.parts {
