@@ -79,7 +79,7 @@ func TestAccountsOfAgents(t *testing.T) {
 // rights uses the rights of both agents.
 func (p providerLab) rights(clients map[string]client.Client) {
 	p.t.Helper()
-	ctx, of := p.t.Context(), func(name string) *lcmv1.LCMMachine { return &lcmv1.LCMMachine{ObjectMeta: p.meta(name)} }
+	ctx, lcmMachine := p.t.Context(), func(name string) *lcmv1.LCMMachine { return &lcmv1.LCMMachine{ObjectMeta: p.meta(name)} }
 	secret := func(name string) *corev1.Secret { return &corev1.Secret{ObjectMeta: p.meta(name)} }
 	get := func(agent string, o client.Object) error {
 		return clients[agent].Get(ctx, client.ObjectKeyFromObject(o), o)
@@ -90,21 +90,21 @@ func (p providerLab) rights(clients map[string]client.Client) {
 		do      func() error
 		allowed bool
 	}{
-		{"its LCMMachine", func() error { return get("w-0", of("w-0")) }, true},
-		{"its status", func() error { return clients["w-0"].Status().Patch(ctx, of("w-0"), empty) }, true},
+		{"its LCMMachine", func() error { return get("w-0", lcmMachine("w-0")) }, true},
+		{"its status", func() error { return clients["w-0"].Status().Patch(ctx, lcmMachine("w-0"), empty) }, true},
 		{"its next token", func() error { return get("w-0", secret("w-0-lcm-agent-token")) }, true},
 		{"its item's Secret", func() error { return get("w-0", secret("password")) }, true},
 		{"another Secret", func() error { return get("w-0", secret("other")) }, false},
 		{"its user data", func() error { return get("w-0", secret("w-0-user-data")) }, false},
-		{"its spec", func() error { return clients["w-0"].Patch(ctx, of("w-0"), empty) }, false},
-		{"its LCMMachine's deletion", func() error { return clients["w-0"].Delete(ctx, of("w-0")) }, false},
+		{"its spec", func() error { return clients["w-0"].Patch(ctx, lcmMachine("w-0"), empty) }, false},
+		{"its LCMMachine's deletion", func() error { return clients["w-0"].Delete(ctx, lcmMachine("w-0")) }, false},
 		{"all LCMMachines", func() error {
 			return clients["w-0"].List(ctx, new(lcmv1.LCMMachineList), client.InNamespace(Namespace))
 		}, false},
 		{"all Secrets", func() error { return clients["w-0"].List(ctx, new(corev1.SecretList), client.InNamespace(Namespace)) }, false},
 		{"the Machine", func() error { return get("w-0", &clusterv1.Machine{ObjectMeta: p.meta("w-0")}) }, false},
-		{"the other's LCMMachine", func() error { return get("w-1", of("w-0")) }, false},
-		{"the other's status", func() error { return clients["w-1"].Status().Patch(ctx, of("w-0"), empty) }, false},
+		{"the other's LCMMachine", func() error { return get("w-1", lcmMachine("w-0")) }, false},
+		{"the other's status", func() error { return clients["w-1"].Status().Patch(ctx, lcmMachine("w-0"), empty) }, false},
 		{"the other's token", func() error { return get("w-1", secret("w-0-lcm-agent-token")) }, false},
 		{"the other's Secret", func() error { return get("w-1", secret("password")) }, false},
 	} {
@@ -120,7 +120,7 @@ func (p providerLab) agents(api *rest.Config, token string) {
 	t.Helper()
 	first, second := startAgent(t, api, token, "0c:00:00:00:00:01"), (*testAgent)(nil)
 	m := new(lcmv1.LCMMachine)
-	is := func(what string, ok func() bool) {
+	await := func(what string, ok func() bool) {
 		t.Helper()
 		patience.Await(t, what, func() bool { return p.Get(t.Context(), p.key("w-0"), m) == nil && ok() }, m)
 	}
@@ -132,12 +132,12 @@ func (p providerLab) agents(api *rest.Config, token string) {
 		}
 		return out
 	}
-	is("the first agent reports", func() bool { return slices.Equal(nics(), []string{"0c:00:00:00:00:01"}) })
+	await("the first agent reports", func() bool { return slices.Equal(nics(), []string{"0c:00:00:00:00:01"}) })
 	second = startAgent(t, api, token, "0c:00:00:00:00:02")
 	patience.Await(t, "the second agent says whose the LCMMachine is", func() bool {
 		return strings.Contains(second.log.String(), "LCMMachine "+Namespace+"/w-0 is that of another server")
 	})
-	if is("the first agent's report is there", func() bool { return true }); !slices.Equal(nics(), []string{"0c:00:00:00:00:01"}) {
+	if await("the first agent's report is there", func() bool { return true }); !slices.Equal(nics(), []string{"0c:00:00:00:00:01"}) {
 		t.Errorf("NICs %q, want the first agent's", nics())
 	}
 
@@ -163,7 +163,7 @@ func (p providerLab) agents(api *rest.Config, token string) {
 	if err := first.host.Put(sys.File{Name: "/etc/lab-agent/token", Mode: 0o600, Content: s.Data["token"]}); err != nil {
 		t.Fatal(err)
 	}
-	is("the agent goes on with the new token", func() bool { return slices.Equal(nics(), []string{"0c:00:00:00:00:01"}) })
+	await("the agent goes on with the new token", func() bool { return slices.Equal(nics(), []string{"0c:00:00:00:00:01"}) })
 }
 
 // testAgent is an agent with a server's files in a directory.

@@ -144,11 +144,11 @@ func versions(ctx context.Context, from client.Reader, kind client.ObjectList) (
 // firstBehind returns an object of which the cache has an older version than the stored
 // one, or of which it does not know that it exists or was deleted; "" when there is none.
 func firstBehind(ctx context.Context, api client.Reader, stored, cached map[client.ObjectKey]version) (string, error) {
-	for key, is := range stored {
-		if has, ok := cached[key]; ok && has.number >= is.number {
+	for key, current := range stored {
+		if has, ok := cached[key]; ok && has.number >= current.number {
 			continue
 		}
-		if exists, err := exists(ctx, api, is.object); err != nil || exists {
+		if exists, err := exists(ctx, api, current.object); err != nil || exists {
 			return key.String(), err
 		}
 	}

@@ -34,8 +34,8 @@ func TestElementalWorksWithTheRightsOfTheManifests(t *testing.T) {
 	as := rest.CopyConfig(w.kube.api)
 	as.Impersonate.UserName = account
 	as.Wrap(refused.watch)
-	at := client.ObjectKey{Namespace: accountNamespace, Name: "lab-controller-identity"}
-	id, err := manager.Identity(t.Context(), newClient(t, as), at, time.Now(), net.IPv4(127, 0, 0, 1))
+	key := client.ObjectKey{Namespace: accountNamespace, Name: "lab-controller-identity"}
+	id, err := manager.Identity(t.Context(), newClient(t, as), key, time.Now(), net.IPv4(127, 0, 0, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,9 +87,9 @@ func (l *elementalLife) register() {
 	g.Spec.Config.Elemental.Agent.Reconciliation = 10 * time.Millisecond
 	l.create(g)
 	patience.Await(l.t, "the registration is ready", func() bool { return l.get(g) && condition.IsTrue(g, capi.ReadyCondition) }, g)
-	of := g.Spec.Config.Elemental.Registration
+	registration := g.Spec.Config.Elemental.Registration
 	f := elemental.File{
-		Registration: elemental.Registration{URI: of.URI, CACert: of.CACert, Token: of.Token},
+		Registration: elemental.Registration{URI: registration.URI, CACert: registration.CACert, Token: registration.Token},
 		Agent:        elemental.Options{OSPlugin: elemental.DummyPlugin, WorkDir: elemental.DefaultWorkDir, Reconciliation: elemental.Duration(10 * time.Millisecond)},
 	}
 	text, err := f.Marshal()

@@ -149,16 +149,16 @@ func benchmarkRegistration(b *testing.B, hosts int) {
 }
 
 // registerAll registers and installs hosts, and returns when the last was created.
-func registerAll(b *testing.B, of elementalv1.Registration, hosts int) time.Time {
+func registerAll(b *testing.B, registration elementalv1.Registration, hosts int) time.Time {
 	b.Helper()
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM([]byte(of.CACert))
+	roots.AppendCertsFromPEM([]byte(registration.CACert))
 	var lock sync.Mutex
 	var last time.Time
 	g, ctx := errgroup.WithContext(b.Context())
 	for i := range hosts {
 		f := elemental.File{
-			Registration: elemental.Registration{URI: of.URI, CACert: of.CACert, Token: of.Token},
+			Registration: elemental.Registration{URI: registration.URI, CACert: registration.CACert, Token: registration.Token},
 			Agent:        elemental.Options{OSPlugin: elemental.DummyPlugin, WorkDir: elemental.DefaultWorkDir, Hostname: elemental.Hostname{Prefix: fmt.Sprintf("h%d-", i)}, Reconciliation: elemental.Duration(10 * time.Second)},
 		}
 		text, err := f.Marshal()
@@ -205,16 +205,16 @@ func removeHosts(b *testing.B, c client.Client, list []elementalv1.ElementalHost
 // handshakes returns the processor time of a TLS connection for each host.
 func handshakes(b *testing.B, g *elementalv1.ElementalRegistration, hosts int) time.Duration {
 	b.Helper()
-	of := g.Spec.Config.Elemental.Registration
-	at, err := url.Parse(of.URI)
+	registration := g.Spec.Config.Elemental.Registration
+	uri, err := url.Parse(registration.URI)
 	if err != nil {
 		b.Fatal(err)
 	}
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM([]byte(of.CACert))
+	roots.AppendCertsFromPEM([]byte(registration.CACert))
 	cpu := processTime()
 	for range hosts {
-		c, err := tls.Dial("tcp", at.Host, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
+		c, err := tls.Dial("tcp", uri.Host, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
 		if err != nil {
 			b.Fatal(err)
 		}

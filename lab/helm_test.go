@@ -48,8 +48,8 @@ func TestHelmWorksWithTheRightsOfTheManifests(t *testing.T) {
 	}
 	revision(1)
 	m := new(corev1.ConfigMap)
-	at := client.ObjectKey{Namespace: "charts", Name: "settings"}
-	if err := admin.Get(t.Context(), at, m); err != nil || m.Data["text"] != "default" {
+	key := client.ObjectKey{Namespace: "charts", Name: "settings"}
+	if err := admin.Get(t.Context(), key, m); err != nil || m.Data["text"] != "default" {
 		t.Errorf("the chart's ConfigMap: %v, %v", m.Data, err)
 	}
 	before := b.DeepCopy()
@@ -62,7 +62,7 @@ func TestHelmWorksWithTheRightsOfTheManifests(t *testing.T) {
 		t.Fatal(err)
 	}
 	patience.Await(t, "the bundle is deleted", func() bool { return apierrors.IsNotFound(admin.Get(t.Context(), l.key("c1"), b)) }, b)
-	if err := admin.Get(t.Context(), at, m); !apierrors.IsNotFound(err) {
+	if err := admin.Get(t.Context(), key, m); !apierrors.IsNotFound(err) {
 		t.Errorf("the ConfigMap of a chart that is uninstalled: %v", err)
 	}
 	refused.mu.Lock()

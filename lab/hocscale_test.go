@@ -182,9 +182,9 @@ func (f *fleet) modules() *kaasv1.HostOSConfigurationModules {
 			"main.yaml":     {Data: []byte("- hosts: all\n")},
 		})
 		f.must(err)
-		at := path.Join("/", m.FileName())
-		archives[at] = data
-		o.Spec.Modules = append(o.Spec.Modules, kaasv1.Module{Name: kaasv1.ModuleName(name), Version: "1.0.0", SHA256Sum: m.SHA256, URL: s.URL + at})
+		uri := path.Join("/", m.FileName())
+		archives[uri] = data
+		o.Spec.Modules = append(o.Spec.Modules, kaasv1.Module{Name: kaasv1.ModuleName(name), Version: "1.0.0", SHA256Sum: m.SHA256, URL: s.URL + uri})
 	}
 	return o
 }
@@ -296,8 +296,8 @@ func TestChangeOfAConfigurationIsWrittenOnce(t *testing.T) {
 		"hostosconfigurations/tuning/status: machinesStates":                             1,
 	}
 	for i := range f.machines {
-		if at := "lcmmachines/" + f.name(i); selected(i) {
-			want[at+": stateItemsOverwrites"], want[at+": stateItems"], want[at+"/status: state"] = 1, 1, 1
+		if lcmMachine := "lcmmachines/" + f.name(i); selected(i) {
+			want[lcmMachine+": stateItemsOverwrites"], want[lcmMachine+": stateItems"], want[lcmMachine+"/status: state"] = 1, 1, 1
 		}
 	}
 	f.change(7)

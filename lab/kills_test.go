@@ -145,15 +145,15 @@ func runSeeds(t *testing.T, first, end uint64) {
 	}
 	runs := 0
 	for ; first < end; first += uint64(len(b.names)) {
-		var of []uint64
+		var seeds []uint64
 		for i := range b.names {
-			of = append(of, first+uint64(i))
+			seeds = append(seeds, first+uint64(i))
 		}
-		got := b.live(of)
+		got := b.live(seeds)
 		for i, name := range b.names {
-			t.Run(fmt.Sprint(of[i]), func(t *testing.T) { compare(t, name, quiet, got) })
+			t.Run(fmt.Sprint(seeds[i]), func(t *testing.T) { compare(t, name, quiet, got) })
 		}
-		runs += len(of)
+		runs += len(seeds)
 	}
 	t.Logf("%d kills in %d lives", m.killCount(), runs)
 	if m.killCount() < 2*runs {

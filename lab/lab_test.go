@@ -161,15 +161,15 @@ func TestImagesAreServedWithTheirChecksums(t *testing.T) {
 	defer trusting.CloseIdleConnections()
 	for _, name := range []string{images.DemoRaw, images.DemoQCOW2} {
 		for _, suffix := range []string{"", ".sha256", ".sha512", ".md5"} {
-			for _, at := range []string{w.ImagesURL(), w.SecureImagesURL()} { // with a certificate of the lab's
-				resp, err := trusting.Get(at + name + suffix)
+			for _, base := range []string{w.ImagesURL(), w.SecureImagesURL()} { // with a certificate of the lab's
+				resp, err := trusting.Get(base + name + suffix)
 				if err != nil {
 					t.Fatal(err)
 				}
 				b, err := io.ReadAll(resp.Body)
 				resp.Body.Close()
 				if err != nil || resp.StatusCode != http.StatusOK || suffix != "" && !strings.Contains(string(b), name) {
-					t.Errorf("GET %s%s%s = %d, %v", at, name, suffix, resp.StatusCode, err)
+					t.Errorf("GET %s%s%s = %d, %v", base, name, suffix, resp.StatusCode, err)
 				}
 			}
 		}

@@ -53,14 +53,14 @@ func TestOnClusterLayering(t *testing.T) {
 	if l.daemons.most != 1 {
 		t.Errorf("%d nodes were updated at a time, want 1 of 3", l.daemons.most)
 	}
-	var of mcv1.MachineOSConfig
-	if err := admin.Get(t.Context(), client.ObjectKey{Name: "worker"}, &of); err != nil {
+	var osConfig mcv1.MachineOSConfig
+	if err := admin.Get(t.Context(), client.ObjectKey{Name: "worker"}, &osConfig); err != nil {
 		t.Fatal(err)
 	}
 	s, host := w.Registry()
-	img, err := access.Access{Config: s.DockerConfig("pull", host)}.Pull(t.Context(), string(of.Status.CurrentImagePullSpec))
+	img, err := access.Access{Config: s.DockerConfig("pull", host)}.Pull(t.Context(), string(osConfig.Status.CurrentImagePullSpec))
 	if err != nil {
-		t.Fatalf("pull %s: %v", of.Status.CurrentImagePullSpec, err)
+		t.Fatalf("pull %s: %v", osConfig.Status.CurrentImagePullSpec, err)
 	}
 	c, err := img.ConfigFile()
 	if err != nil || c.Config.Labels["team"] != "storage" || c.Config.Labels["machineconfig"] != l.pool().Spec.Configuration.Name {

@@ -102,21 +102,21 @@ func benchmarkRollout(b *testing.B, nodes int) {
 
 // awaitUpdated waits until all nodes have a configuration that a MachineConfig is a part of; ""
 // means any.
-func (l *layering) awaitUpdated(of string) {
+func (l *layering) awaitUpdated(name string) {
 	l.t.Helper()
 	err := wait.PollUntilContextTimeout(l.t.Context(), 50*time.Millisecond, 30*time.Minute, true, func(ctx context.Context) (bool, error) {
 		p := new(mcv1.MachineConfigPool)
 		if err := l.Get(ctx, client.ObjectKey{Name: "worker"}, p); err != nil {
 			return false, err
 		}
-		has := of == ""
+		has := name == ""
 		for _, s := range p.Status.Configuration.Source {
-			has = has || s.Name == of
+			has = has || s.Name == name
 		}
 		c := machineconfig.Condition(p, mcv1.MachineConfigPoolUpdated)
 		return has && c != nil && c.Status == corev1.ConditionTrue && p.Status.MachineCount > 0, nil
 	})
 	if err != nil {
-		l.t.Fatalf("the pool is not updated with %s: %v: %+v", of, err, l.pool().Status)
+		l.t.Fatalf("the pool is not updated with %s: %v: %+v", name, err, l.pool().Status)
 	}
 }

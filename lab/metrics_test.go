@@ -17,12 +17,12 @@ import (
 var names = regexp.MustCompile(`\b(metalab|metal3|controller_runtime|workqueue|process)_[a-z0-9_]+`)
 
 // metricsOf returns the names of the metrics of a registry, with and without samples.
-func metricsOf(t *testing.T, of any) (out []string) {
+func metricsOf(t *testing.T, collector any) (out []string) {
 	t.Helper()
 	ch := make(chan *prometheus.Desc)
 	go func() {
 		defer close(ch)
-		of.(prometheus.Collector).Describe(ch)
+		collector.(prometheus.Collector).Describe(ch)
 	}()
 	fqName := regexp.MustCompile(`fqName: "([^"]+)"`)
 	for d := range ch {

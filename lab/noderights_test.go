@@ -31,7 +31,7 @@ func TestAccountOfANodeWritesThatNodeAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	of := func(namespace, name string) client.Client {
+	clientOf := func(namespace, name string) client.Client {
 		t.Helper()
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 		request := &authenticationv1.TokenRequest{}
@@ -54,8 +54,8 @@ func TestAccountOfANodeWritesThatNodeAlone(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "lcm"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "lab-node-agent"},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: "m-0-lcm-agent"}},
 	}))
-	first, dotted := of(NodeAccounts, "w-0"), of(NodeAccounts, "default.m-0")
-	machine, second, lcm := of(machines, "default.m-0"), of(machines, "default.m-1"), of(Namespace, "m-0-lcm-agent")
+	first, dotted := clientOf(NodeAccounts, "w-0"), clientOf(NodeAccounts, "default.m-0")
+	machine, second, lcm := clientOf(machines, "default.m-0"), clientOf(machines, "default.m-1"), clientOf(Namespace, "m-0-lcm-agent")
 	annotate := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"a":"b"}}}`))
 	status := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"conditions":null}}`))
 	disowned := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+node.AgentAnnotation+`":null}}}`))

@@ -40,7 +40,7 @@ func TestProviderWorksWithTheRightsOfTheManifests(t *testing.T) {
 	p := providerLab{hocLab{t, admin}}
 	p.create()
 	host, machine := new(metal3.BareMetalHost), new(clusterv1.Machine)
-	is := func(what string, ok func() bool) {
+	await := func(what string, ok func() bool) {
 		t.Helper()
 		patience.Await(t, what, func() bool {
 			return admin.Get(t.Context(), p.key("node"), host) == nil && admin.Get(t.Context(), p.key("w-0"), machine) == nil && ok()
@@ -49,25 +49,25 @@ func TestProviderWorksWithTheRightsOfTheManifests(t *testing.T) {
 	status := func(want string) func() bool {
 		return func() bool { s := machine.Status.ProviderStatus; return s != nil && s.Status == want }
 	}
-	is("the Machine writes its image", func() bool { return host.Spec.Image != nil && host.Spec.NetworkData != nil })
+	await("the Machine writes its image", func() bool { return host.Spec.Image != nil && host.Spec.NetworkData != nil })
 	subnet := new(ipamv1.Subnet)
-	is("the Subnet counts its addresses", func() bool {
+	await("the Subnet counts its addresses", func() bool {
 		return admin.Get(t.Context(), p.key("lcm"), subnet) == nil && subnet.Status.Capacity == 254 && subnet.Status.Allocatable == 253
 	})
 	p.state(host, metal3.StateProvisioned)
-	is("the Machine is handed to LCM", status("Uninitialized"))
+	await("the Machine is handed to LCM", status("Uninitialized"))
 	p.agent(w.kube.api)
-	is("the Machine is Ready", status("Ready"))
+	await("the Machine is Ready", status("Ready"))
 	c := new(lcmv1.LCMCluster)
 	patience.Await(t, "the machines of the LCMCluster are counted", func() bool {
 		return admin.Get(t.Context(), p.key("c1"), c) == nil && c.Status.RequestedNodes == 1 && c.Status.ReadyNodes == 1
 	}, c)
 	p.reboot()
-	is("the Machine is Ready again", status("Ready"))
+	await("the Machine is Ready again", status("Ready"))
 	if err := admin.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: p.meta("c1")}); err != nil {
 		t.Fatal(err)
 	}
-	is("the host loses its image", func() bool { return host.Spec.Image == nil && host.Spec.ConsumerRef != nil })
+	await("the host loses its image", func() bool { return host.Spec.Image == nil && host.Spec.ConsumerRef != nil })
 	p.state(host, metal3.StateAvailable)
 	patience.Await(t, "the Cluster is deleted", func() bool {
 		return apierrors.IsNotFound(admin.Get(t.Context(), p.key("c1"), new(clusterv1.Cluster))) && apierrors.IsNotFound(admin.Get(t.Context(), p.key("w-0"), new(clusterv1.Machine)))

@@ -124,15 +124,15 @@ func (p *ports) keepImages(r *view.Recorded) {
 		return
 	}
 	for _, x := range []struct {
-		at  *string
-		was string
+		address *string
+		was     string
 	}{{&p.Images, r.Images}, {&p.SecureImages, r.SecureImages}} {
 		u, err := url.Parse(x.was)
-		if err != nil || *x.at != anyPort {
+		if err != nil || *x.address != anyPort {
 			continue
 		}
-		if at, err := netip.ParseAddrPort(u.Host); err == nil && at.Addr().IsLoopback() {
-			*x.at = u.Host
+		if address, err := netip.ParseAddrPort(u.Host); err == nil && address.Addr().IsLoopback() {
+			*x.address = u.Host
 		}
 	}
 }
@@ -301,8 +301,8 @@ func (b *restoration) host(ctx context.Context, server string, o *unstructured.U
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &typed); err != nil {
 		return err
 	}
-	if at := typed.Spec.BMC.Address; at != "" {
-		if err := unstructured.SetNestedField(o.Object, addressOf(at, h), "spec", "bmc", "address"); err != nil {
+	if address := typed.Spec.BMC.Address; address != "" {
+		if err := unstructured.SetNestedField(o.Object, addressOf(address, h), "spec", "bmc", "address"); err != nil {
 			return err
 		}
 	}
@@ -324,8 +324,8 @@ func addressOf(address string, h control.Host) string {
 	if !ok {
 		scheme, rest = "", address
 	}
-	at, path, slash := strings.Cut(rest, "/")
-	if _, err := netip.ParseAddrPort(at); err != nil {
+	authority, path, slash := strings.Cut(rest, "/")
+	if _, err := netip.ParseAddrPort(authority); err != nil {
 		return address
 	}
 	now := h.IPMI // also without a scheme

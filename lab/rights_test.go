@@ -137,11 +137,11 @@ func readStatus(t *testing.T, l *Lab, admin client.Client, health, metrics strin
 			t.Errorf("/metrics does not have %s", want)
 		}
 	}
-	for _, at := range []string{metrics, health} {
-		if resp, err := http.Get("http://" + at + "/metrics"); err == nil {
+	for _, address := range []string{metrics, health} {
+		if resp, err := http.Get("http://" + address + "/metrics"); err == nil {
 			resp.Body.Close()
 			if resp.StatusCode != http.StatusBadRequest { // net/http's answer to HTTP on a port for HTTPS
-				t.Errorf("http://%s = %s, want HTTPS alone", at, resp.Status)
+				t.Errorf("http://%s = %s, want HTTPS alone", address, resp.Status)
 			}
 		}
 	}
@@ -224,12 +224,12 @@ func mustBeRefused(t *testing.T, api *rest.Config) {
 func runController(t *testing.T, l *Lab, api *rest.Config, cfg manager.Config) (end func()) {
 	t.Helper()
 	c := newClient(t, api)
-	at := client.ObjectKey{Namespace: accountNamespace, Name: "lab-controller-identity"}
-	id, err := manager.Identity(t.Context(), c, at, time.Now(), net.IPv4(127, 0, 0, 1))
+	key := client.ObjectKey{Namespace: accountNamespace, Name: "lab-controller-identity"}
+	id, err := manager.Identity(t.Context(), c, key, time.Now(), net.IPv4(127, 0, 0, 1))
 	if err != nil {
 		t.Fatalf("Identity: %v", err)
 	}
-	again, err := manager.Identity(t.Context(), c, at, time.Now(), net.IPv4(127, 0, 0, 1))
+	again, err := manager.Identity(t.Context(), c, key, time.Now(), net.IPv4(127, 0, 0, 1))
 	if err != nil || again.CA != id.CA {
 		t.Errorf("Identity again: %v, want the one that is kept", err)
 	}

@@ -47,21 +47,21 @@ func (s *scenario) awaitRelease(ctx context.Context, name, bundle string, ok fun
 	return eventually(ctx, "the release "+name, func(ctx context.Context) (bool, string, error) {
 		b := &lcmv1.HelmBundle{ObjectMeta: day2Meta(bundle)}
 		err := s.kube.Get(ctx, client.ObjectKeyFromObject(b), b)
-		is := b.Status.ReleaseStatuses[name]
-		return ok(is), fmt.Sprintf("%+v", is), err
+		status := b.Status.ReleaseStatuses[name]
+		return ok(status), fmt.Sprintf("%+v", status), err
 	})
 }
 
 func (s *scenario) releaseIs(ctx context.Context, name, bundle, chart, ready string) error {
-	return s.awaitRelease(ctx, name, bundle, func(is lcmv1.HelmReleaseStatus) bool {
-		return is.Success && is.Chart+" "+is.Version == chart && is.Ready == (ready == "ready")
+	return s.awaitRelease(ctx, name, bundle, func(status lcmv1.HelmReleaseStatus) bool {
+		return status.Success && status.Chart+" "+status.Version == chart && status.Ready == (ready == "ready")
 	})
 }
 
 func (s *scenario) releaseFails(ctx context.Context, name, bundle, text string) error {
 	text = strings.ReplaceAll(text, "URL", s.lab.ChartsURL())
-	return s.awaitRelease(ctx, name, bundle, func(is lcmv1.HelmReleaseStatus) bool {
-		return !is.Success && strings.Contains(is.Message, text)
+	return s.awaitRelease(ctx, name, bundle, func(status lcmv1.HelmReleaseStatus) bool {
+		return !status.Success && strings.Contains(status.Message, text)
 	})
 }
 

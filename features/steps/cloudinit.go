@@ -154,11 +154,11 @@ func (c cloudInit) findDrive(ctx context.Context) (string, error) {
 func (c cloudInit) identify(ctx context.Context, drive string) (string, error) {
 	programs := map[string]string{"blkid": fmt.Sprintf("exec %s -p -o export '%s'", c.paths["blkid"], drive), "systemd-detect-virt": "echo none"}
 	for name, script := range programs {
-		at := c.path("bin/" + name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+		file := c.path("bin/" + name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			return "", err
 		}
-		if err := os.WriteFile(at, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+		if err := os.WriteFile(file, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
 			return "", err
 		}
 	}

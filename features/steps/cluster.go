@@ -188,7 +188,7 @@ func (s *scenario) agentLooks(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	at := s.lab.AgentSteps(h.Name)
+	before := s.lab.AgentSteps(h.Name)
 	s.looks++
 	// The watch of the object makes the agent look.
 	m := &lcmv1.LCMMachine{ObjectMeta: day2Meta(name)}
@@ -197,8 +197,8 @@ func (s *scenario) agentLooks(ctx context.Context, name string) error {
 		return err
 	}
 	err = eventually(WithPatience(ctx, patience.Limit()), "the agent of "+name+" looks at its LCMMachine", func(context.Context) (bool, string, error) {
-		is := s.lab.AgentSteps(h.Name)
-		return is.Ended > at.Begun, fmt.Sprintf("%+v, then %+v", at, is), nil
+		after := s.lab.AgentSteps(h.Name)
+		return after.Ended > before.Begun, fmt.Sprintf("%+v, then %+v", before, after), nil
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotReconciled, err)
@@ -221,11 +221,11 @@ func (s *scenario) executesNothing(ctx context.Context, name string) error {
 
 func (s *scenario) itemFails(ctx context.Context, item, name string, times, code int, text string) error {
 	return s.awaitLCMMachine(ctx, name, "has the failed item "+item, func(m *lcmv1.LCMMachine) string {
-		is := m.Status.StateItemStatuses[item]
-		if is.FinishedAt != nil && is.Attempt >= times && is.ExitCode == code && strings.Contains(is.Message, text) {
+		status := m.Status.StateItemStatuses[item]
+		if status.FinishedAt != nil && status.Attempt >= times && status.ExitCode == code && strings.Contains(status.Message, text) {
 			return ""
 		}
-		return fmt.Sprintf("%+v", is)
+		return fmt.Sprintf("%+v", status)
 	})
 }
 

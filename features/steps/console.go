@@ -27,11 +27,11 @@ func (s *scenario) consoleShows(ctx context.Context, want *godog.DocString) erro
 			if err != nil {
 				return false, "", err
 			}
-			at := pattern.FindStringIndex(rest)
-			if at == nil {
+			match := pattern.FindStringIndex(rest)
+			if match == nil {
 				return false, fmt.Sprintf("%q is not on it after what came before: %s", strings.TrimSpace(line), s.consoleText()), nil
 			}
-			rest = rest[at[1]:]
+			rest = rest[match[1]:]
 		}
 		return true, "", nil
 	})

@@ -70,8 +70,8 @@ func (s *scenario) readData(ctx context.Context) (*metal3.DataImage, error) {
 func (s *scenario) cdHolds(ctx context.Context, file string) error {
 	want := s.dataImage(file).Spec.URL
 	return eventually(ctx, "the virtual CD holds "+want, func(context.Context) (bool, string, error) {
-		is := s.host().BMC().Slots[0].Image
-		return is == want, is, nil
+		current := s.host().BMC().Slots[0].Image
+		return current == want, current, nil
 	})
 }
 

@@ -99,16 +99,16 @@ func (s *scenario) preparationIs(ctx context.Context, name, phase string) error 
 	phase, message, _ := strings.Cut(phase, ": ")
 	message = strings.Trim(message, `"`)
 	return s.awaitMachine(ctx, name, "has prepared its deletion: "+phase, func(p *baremetalv1.MachineProviderStatus) bool {
-		var is *baremetalv1.Condition
+		var condition *baremetalv1.Condition
 		for i := range p.Conditions {
 			if p.Conditions[i].Type == baremetalv1.ConditionPrepareDeletion {
-				is = &p.Conditions[i]
+				condition = &p.Conditions[i]
 			}
 		}
 		if phase == "ended" {
-			return is == nil && p.PrepareDeletionPhase == ""
+			return condition == nil && p.PrepareDeletionPhase == ""
 		}
-		return is != nil && !is.Ready && strings.Contains(is.Message, message) && p.PrepareDeletionPhase == phase
+		return condition != nil && !condition.Ready && strings.Contains(condition.Message, message) && p.PrepareDeletionPhase == phase
 	})
 }
 
@@ -127,7 +127,7 @@ func (s *scenario) nodeRequests(ctx context.Context, node string) (out []string,
 
 func (s *scenario) awaitNodeRequests(ctx context.Context, node string, count int) error {
 	return eventually(ctx, fmt.Sprintf("the node %s has %d requests", node, count), func(ctx context.Context) (bool, string, error) {
-		is, err := s.nodeRequests(ctx, node)
-		return len(is) == count, strings.Join(is, ", "), err
+		requests, err := s.nodeRequests(ctx, node)
+		return len(requests) == count, strings.Join(requests, ", "), err
 	})
 }

@@ -26,9 +26,9 @@ func (s *scenario) registerElementalFailures(sc *stepRegistry) {
 	sc.Step(`^the token of the registration "([^"]*)" expires$`, "waits, in real time, until the end of the token", s.tokenExpires)
 	sc.Step(`^the operator gives the registration "([^"]*)" a token without end$`, "sets tokenDuration to 0 and the token to empty, and waits until there is another", s.endlessToken)
 	sc.Step(`^the operator gives the registration "([^"]*)" the authority of the registration server$`, "sets caCert to empty, and waits until the controller has filled it in", s.renewAuthority)
-	sc.Step(`^the registration server gets a certificate of (the lab's|another) authority$`, "kills the controller, and starts one whose registration API has another certificate", func(ctx context.Context, of string) error {
+	sc.Step(`^the registration server gets a certificate of (the lab's|another) authority$`, "kills the controller, and starts one whose registration API has another certificate", func(ctx context.Context, authority string) error {
 		s.lab.KillControllers()
-		if err := s.lab.ReplaceElementalCertificate(of == "another"); err != nil {
+		if err := s.lab.ReplaceElementalCertificate(authority == "another"); err != nil {
 			return err
 		}
 		return s.lab.StartControllers(context.WithoutCancel(ctx))

@@ -82,14 +82,14 @@ func inDefault(name string) metav1.ObjectMeta {
 }
 
 // registration returns the scenario's registration once it is complete.
-func (s *scenario) registration(ctx context.Context, ok func(elementalv1.Registration) bool) (of elementalv1.Registration, err error) {
+func (s *scenario) registration(ctx context.Context, ok func(elementalv1.Registration) bool) (found elementalv1.Registration, err error) {
 	err = eventually(ctx, "the registration is complete", func(ctx context.Context) (bool, string, error) {
 		g := &elementalv1.ElementalRegistration{ObjectMeta: inDefault(registrationName)}
 		err := s.kube.Get(ctx, client.ObjectKeyFromObject(g), g)
-		of = g.Spec.Config.Elemental.Registration
-		return of.URI != "" && of.Token != "" && len(g.Status.Conditions) > 0 && ok(of), fmt.Sprintf("uri %s, %d conditions", of.URI, len(g.Status.Conditions)), err
+		found = g.Spec.Config.Elemental.Registration
+		return found.URI != "" && found.Token != "" && len(g.Status.Conditions) > 0 && ok(found), fmt.Sprintf("uri %s, %d conditions", found.URI, len(g.Status.Conditions)), err
 	})
-	return of, err
+	return found, err
 }
 
 func (s *scenario) createRegistration(ctx context.Context, lifetime time.Duration) error {
@@ -108,11 +108,11 @@ func (s *scenario) agentOf(ctx context.Context, name string) (*registrant, error
 	if g := s.registrants[name]; g != nil {
 		return g, nil
 	}
-	of, err := s.registration(ctx, func(elementalv1.Registration) bool { return true })
+	registration, err := s.registration(ctx, func(elementalv1.Registration) bool { return true })
 	if err != nil {
 		return nil, err
 	}
-	g, err := newRegistrant(name, of)
+	g, err := newRegistrant(name, registration)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (s *scenario) replaceKey(ctx context.Context) error {
 	if err := s.merge(ctx, g, `{"spec":{"privateKeyRef":null,"config":{"elemental":{"registration":{"token":""}}}}}`); err != nil {
 		return err
 	}
-	_, err = s.registration(ctx, func(of elementalv1.Registration) bool { return of.Token != old.Token })
+	_, err = s.registration(ctx, func(registration elementalv1.Registration) bool { return registration.Token != old.Token })
 	return err
 }
 
@@ -184,8 +184,8 @@ func (s *scenario) createElementalCluster(ctx context.Context, name, machines st
 		return err
 	}
 	for _, m := range fields(machines) {
-		of := &capi.Machine{ObjectMeta: inDefault(m), Spec: capi.MachineSpec{ClusterName: name, InfrastructureRef: infra("ElementalMachine", m)}}
-		if err := errors.Join(s.create(ctx, &elementalv1.ElementalMachine{ObjectMeta: inDefault(m)}), s.create(ctx, of)); err != nil {
+		owner := &capi.Machine{ObjectMeta: inDefault(m), Spec: capi.MachineSpec{ClusterName: name, InfrastructureRef: infra("ElementalMachine", m)}}
+		if err := errors.Join(s.create(ctx, &elementalv1.ElementalMachine{ObjectMeta: inDefault(m)}), s.create(ctx, owner)); err != nil {
 			return err
 		}
 	}
@@ -295,9 +295,9 @@ func (s *scenario) nodeIsProvided(ctx context.Context, name, id string) error {
 
 func (s *scenario) elementalMachineReady(ctx context.Context, name string) error {
 	return eventually(ctx, name+" is ready", func(ctx context.Context) (bool, string, error) {
-		m, of := &elementalv1.ElementalMachine{ObjectMeta: inDefault(name)}, &capi.Machine{ObjectMeta: inDefault(name)}
-		err := errors.Join(s.kube.Get(ctx, client.ObjectKeyFromObject(m), m), s.kube.Get(ctx, client.ObjectKeyFromObject(of), of))
-		return m.Status.Ready && of.Status.NodeRef != nil, fmt.Sprintf("%+v, node %v", m.Status, of.Status.NodeRef), err
+		m, owner := &elementalv1.ElementalMachine{ObjectMeta: inDefault(name)}, &capi.Machine{ObjectMeta: inDefault(name)}
+		err := errors.Join(s.kube.Get(ctx, client.ObjectKeyFromObject(m), m), s.kube.Get(ctx, client.ObjectKeyFromObject(owner), owner))
+		return m.Status.Ready && owner.Status.NodeRef != nil, fmt.Sprintf("%+v, node %v", m.Status, owner.Status.NodeRef), err
 	})
 }
 

@@ -30,7 +30,7 @@ type registrant struct {
 }
 
 // newRegistrant returns an agent that has the configuration of a registration.
-func newRegistrant(name string, of elementalv1.Registration) (*registrant, error) {
+func newRegistrant(name string, registration elementalv1.Registration) (*registrant, error) {
 	public, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, err
@@ -40,11 +40,11 @@ func newRegistrant(name string, of elementalv1.Registration) (*registrant, error
 		return nil, err
 	}
 	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM([]byte(of.CACert)) {
-		return nil, fmt.Errorf("the registration has no certificate authority: %q", of.CACert)
+	if !roots.AppendCertsFromPEM([]byte(registration.CACert)) {
+		return nil, fmt.Errorf("the registration has no certificate authority: %q", registration.CACert)
 	}
 	return &registrant{
-		name: name, key: key, public: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})), uri: of.URI, token: of.Token,
+		name: name, key: key, public: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})), uri: registration.URI, token: registration.Token,
 		client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}},
 	}, nil
 }

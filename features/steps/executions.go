@@ -67,11 +67,11 @@ func (e *executions) saw(m *lcmv1.LCMMachine) {
 	defer e.mu.Unlock()
 	x := e.of(m.Name)
 	for _, it := range m.Spec.StateItems { // an agent begins one at a time
-		is, before := m.Status.StateItemStatuses[it.Name], x.latest.Status.StateItemStatuses[it.Name]
-		if is.StartedAt == nil || is.FinishedAt != nil {
+		before, after := x.latest.Status.StateItemStatuses[it.Name], m.Status.StateItemStatuses[it.Name]
+		if after.StartedAt == nil || after.FinishedAt != nil {
 			continue
 		}
-		if before.StartedAt == nil || before.FinishedAt != nil || before.Attempt != is.Attempt || before.Hash != is.Hash {
+		if before.StartedAt == nil || before.FinishedAt != nil || before.Attempt != after.Attempt || before.Hash != after.Hash {
 			x.begun = append(x.begun, it.Name)
 		}
 	}

@@ -133,9 +133,9 @@ func (s *scenario) createSettings(ctx context.Context, list string) error {
 }
 
 // observed reports whether a condition has a status for the current generation.
-func observed(conditions []metav1.Condition, kind string, is metav1.ConditionStatus, generation int64) bool {
+func observed(conditions []metav1.Condition, kind string, status metav1.ConditionStatus, generation int64) bool {
 	c := meta.FindStatusCondition(conditions, kind)
-	return c != nil && c.ObservedGeneration == generation && c.Status == is
+	return c != nil && c.ObservedGeneration == generation && c.Status == status
 }
 
 func (s *scenario) awaitSettings(ctx context.Context, what string, ok func(*metal3.HostFirmwareSettings) bool) error {
@@ -212,9 +212,9 @@ func (s *scenario) biosHas(list string) error {
 	if err != nil {
 		return err
 	}
-	is := s.bios()
+	settings := s.bios()
 	for _, p := range all {
-		if value, ok := is[p[0]]; !ok || value != p[1] {
+		if value, ok := settings[p[0]]; !ok || value != p[1] {
 			return fmt.Errorf("%s is %q, want %s", p[0], value, p[1])
 		}
 	}
@@ -409,8 +409,8 @@ func (s *scenario) breakUpdate(ctx context.Context, percent int) error {
 	x, _ := s.running("bios")
 	t := x.Timings
 	before := t.Transfer + t.Verify
-	of := (before+t.Apply+t.Restart)*time.Duration(percent)/100 - before
-	at := int((of*100 + t.Apply - 1) / t.Apply)
+	elapsed := (before+t.Apply+t.Restart)*time.Duration(percent)/100 - before
+	at := int((elapsed*100 + t.Apply - 1) / t.Apply)
 	return s.host().Apply(ctx, machine.Firmware{Command: firmware.Break{Component: x.ID, Phase: firmware.Applying, At: at}})
 }
 

@@ -85,14 +85,14 @@ func (s *scenario) halt(ctx context.Context, name string, on bool) error {
 	return s.merge(ctx, &lcmv1.LCMMachine{ObjectMeta: day2Meta(name)}, `{"spec":{"haltAgent":%t}}`, on)
 }
 
-func (s *scenario) overwriteScript(ctx context.Context, of, name string) error {
+func (s *scenario) overwriteScript(ctx context.Context, itemName, name string) error {
 	const script = "date > /etc/overwritten"
-	if err := s.merge(ctx, &lcmv1.LCMMachine{ObjectMeta: day2Meta(name)}, `{"spec":{"stateItemsOverwrites":{%q:{%q:%q}}}}`, of, item.ParamScript, script); err != nil {
+	if err := s.merge(ctx, &lcmv1.LCMMachine{ObjectMeta: day2Meta(name)}, `{"spec":{"stateItemsOverwrites":{%q:{%q:%q}}}}`, itemName, item.ParamScript, script); err != nil {
 		return err
 	}
 	return s.awaitLCMMachine(ctx, name, "has the overwritten item", func(m *lcmv1.LCMMachine) string {
 		for _, it := range m.Spec.StateItems {
-			if it.Name == of && it.Params[item.ParamScript] == script {
+			if it.Name == itemName && it.Params[item.ParamScript] == script {
 				return ""
 			}
 		}

@@ -157,13 +157,13 @@ func (s *scenario) setBMC(ctx context.Context) error {
 }
 
 // awaitValue waits until a value of the host is the wanted one.
-func (s *scenario) awaitValue(ctx context.Context, what, want string, is func(*metal3.BareMetalHost) string) error {
+func (s *scenario) awaitValue(ctx context.Context, what, want string, value func(*metal3.BareMetalHost) string) error {
 	return eventually(ctx, what+" is "+want, func(context.Context) (bool, string, error) {
 		h := s.recorder.host()
 		if h == nil {
 			return false, "no host", nil
 		}
-		return is(h) == want, is(h), nil
+		return value(h) == want, value(h), nil
 	})
 }
 

@@ -186,8 +186,8 @@ func (s *scenario) hocIs(ctx context.Context, name string, valid bool, text stri
 func (s *scenario) itemIs(ctx context.Context, item, name, state, machine string) error {
 	return s.awaitHOC(ctx, name, "has the item "+item+" in state "+state, func(o *kaasv1.HostOSConfiguration) bool {
 		for _, statuses := range o.Status.MachinesStates[lab.Namespace+"/"+machine].ConfigStateItemsStatuses {
-			if is, exists := statuses[item]; exists {
-				return string(is.State) == state && (is.Hash != "") == (is.State == kaasv1.ItemSuccess)
+			if status, exists := statuses[item]; exists {
+				return string(status.State) == state && (status.Hash != "") == (status.State == kaasv1.ItemSuccess)
 			}
 		}
 		return false

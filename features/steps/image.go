@@ -87,12 +87,12 @@ func (s *scenario) requestWithChecksum(ctx context.Context, kind, named string) 
 	}
 	sum := map[string]hash.Hash{"md5": md5.New(), "sha256": sha256.New(), "sha512": sha512.New()}[kind]
 	sum.Write(b)
-	raw, of := "raw", metal3.ChecksumType(kind)
+	raw, checksumType := "raw", metal3.ChecksumType(kind)
 	if named == "not named" {
-		of = ""
+		checksumType = ""
 	}
 	return s.change(ctx, func(h *metal3.BareMetalHost) {
-		h.Spec.Image = &metal3.Image{URL: s.url(), Checksum: hex.EncodeToString(sum.Sum(nil)), ChecksumType: of, DiskFormat: &raw}
+		h.Spec.Image = &metal3.Image{URL: s.url(), Checksum: hex.EncodeToString(sum.Sum(nil)), ChecksumType: checksumType, DiskFormat: &raw}
 	})
 }
 

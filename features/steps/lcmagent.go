@@ -68,8 +68,8 @@ func (s *scenario) registerLCMAgent(sc *stepRegistry) {
 			return err
 		}
 		m, err := s.readLCMMachine(ctx, machine)
-		if is, begun := m.Status.StateItemStatuses[item]; err == nil && begun {
-			err = fmt.Errorf("it has %+v", is)
+		if status, begun := m.Status.StateItemStatuses[item]; err == nil && begun {
+			err = fmt.Errorf("it has %+v", status)
 		}
 		return err
 	})
@@ -212,8 +212,8 @@ func (s *scenario) reportsAddress(ctx context.Context, machine, network string) 
 			return false, "", err
 		}
 		found := slices.ContainsFunc(m.Status.Addresses, func(a lcmv1.NodeAddress) bool {
-			at, err := netip.ParseAddr(a.Address)
-			return a.Type == lcmv1.AddressInternalIP && err == nil && in.Contains(at)
+			address, err := netip.ParseAddr(a.Address)
+			return a.Type == lcmv1.AddressInternalIP && err == nil && in.Contains(address)
 		})
 		return found, fmt.Sprintf("%+v", m.Status.Addresses), nil
 	})
@@ -272,15 +272,15 @@ func (s *scenario) copyAgent(ctx context.Context, to, from string) error {
 // began after this call, and in another after that, or has failed to.
 func (s *scenario) agentActs(ctx context.Context, server string) error {
 	for range 2 {
-		at := s.lab.AgentSteps(server)
+		before := s.lab.AgentSteps(server)
 		if err := s.pass(ctx, 10*time.Minute); err != nil {
 			return err
 		}
 		err := eventually(ctx, "the agent in "+server+" looks at its LCMMachine", func(ctx context.Context) (bool, string, error) {
-			is := s.lab.AgentSteps(server)
-			state := fmt.Sprintf("%+v, then %+v", at, is)
-			if is.Ended > at.Begun || is.Ended < is.Begun {
-				return is.Ended > at.Begun, state, nil
+			after := s.lab.AgentSteps(server)
+			state := fmt.Sprintf("%+v, then %+v", before, after)
+			if after.Ended > before.Begun || after.Ended < after.Begun {
+				return after.Ended > before.Begun, state, nil
 			}
 			return false, state, s.pass(ctx, 10*time.Minute) // the look of before ended after the time had moved
 		})

@@ -136,7 +136,7 @@ func (s *scenario) awaitLCMMachine(ctx context.Context, name, what string, diff 
 	})
 }
 
-func (s *scenario) clusterHas(ctx context.Context, of string, text *godog.DocString) error {
+func (s *scenario) clusterHas(ctx context.Context, machineType string, text *godog.DocString) error {
 	var want []lcmv1.LCMStateItem
 	for _, name := range lines(text) {
 		it := lcmv1.LCMStateItem{Runner: lcmv1.RunnerAnsible, Name: name, Version: "v1", Phase: lcmv1.PhaseReconfigure}
@@ -148,7 +148,7 @@ func (s *scenario) clusterHas(ctx context.Context, of string, text *godog.DocStr
 	return eventually(ctx, "the cluster has the items", func(ctx context.Context) (bool, string, error) {
 		c := &lcmv1.LCMCluster{ObjectMeta: day2Meta(clusterName)}
 		err := s.kube.Get(ctx, client.ObjectKeyFromObject(c), c)
-		diff := cmp.Diff(want, c.Spec.MachinesTypes[lcmv1.MachineType(of)])
+		diff := cmp.Diff(want, c.Spec.MachinesTypes[lcmv1.MachineType(machineType)])
 		return diff == "", diff, err
 	})
 }

@@ -108,8 +108,8 @@ func (s *scenario) registerImageBuilds(sc *stepRegistry) {
 			return len(list.Items) == 0, fmt.Sprintf("%d Jobs", len(list.Items)), err
 		})
 	})
-	sc.Step(`^the pool is (ImageBuildDegraded|RenderDegraded): "([^"]*)"$`, "waits until a condition of the pool worker is True with this text in its message", func(ctx context.Context, of, text string) error {
-		return s.awaitPool(ctx, of, func(c *mcv1.MachineConfigPoolCondition) bool {
+	sc.Step(`^the pool is (ImageBuildDegraded|RenderDegraded): "([^"]*)"$`, "waits until a condition of the pool worker is True with this text in its message", func(ctx context.Context, conditionType, text string) error {
+		return s.awaitPool(ctx, conditionType, func(c *mcv1.MachineConfigPoolCondition) bool {
 			return c.Status == corev1.ConditionTrue && strings.Contains(c.Message, text)
 		})
 	})
@@ -154,13 +154,13 @@ func (s *scenario) registryAccess(account string) access.Access {
 	return access.Access{Config: r.DockerConfig(account, host)}
 }
 
-func (s *scenario) awaitPool(ctx context.Context, of string, ok func(*mcv1.MachineConfigPoolCondition) bool) error {
-	return eventually(ctx, of+" of the pool", func(ctx context.Context) (bool, string, error) {
+func (s *scenario) awaitPool(ctx context.Context, conditionType string, ok func(*mcv1.MachineConfigPoolCondition) bool) error {
+	return eventually(ctx, conditionType+" of the pool", func(ctx context.Context) (bool, string, error) {
 		var p mcv1.MachineConfigPool
 		if err := s.kube.Get(ctx, client.ObjectKey{Name: layeredPool}, &p); err != nil {
 			return false, "", err
 		}
-		c := machineconfig.Condition(&p, mcv1.MachineConfigPoolConditionType(of))
+		c := machineconfig.Condition(&p, mcv1.MachineConfigPoolConditionType(conditionType))
 		return c != nil && ok(c), fmt.Sprintf("%+v", p.Status.Conditions), nil
 	})
 }
@@ -182,14 +182,14 @@ func (s *scenario) awaitImage(ctx context.Context, ok func(image string) bool) e
 		if err := errors.Join(s.kube.Get(ctx, client.ObjectKey{Name: layeredPool}, &c), s.kube.Get(ctx, client.ObjectKey{Name: layeredPool}, &p)); err != nil {
 			return false, "", err
 		}
-		is := fmt.Sprintf("%v %+v", c.Annotations, c.Status)
+		state := fmt.Sprintf("%v %+v", c.Annotations, c.Status)
 		current, err := s.currentConfigOf(ctx, &c)
 		if err != nil || current == "" {
-			return false, is, err
+			return false, state, err
 		}
 		image = string(c.Status.CurrentImagePullSpec)
 		rendered, err := s.renderedCurrent(ctx, &p)
-		return err == nil && rendered && current == p.Spec.Configuration.Name && ok(image), is, err
+		return err == nil && rendered && current == p.Spec.Configuration.Name && ok(image), state, err
 	})
 	if err != nil {
 		return err
@@ -274,15 +274,15 @@ func (s *scenario) buildFails(ctx context.Context, text string) error {
 	return eventually(ctx, "a failed build", func(ctx context.Context) (bool, string, error) {
 		var list mcv1.MachineOSBuildList
 		err := s.kube.List(ctx, &list)
-		is := ""
+		state := ""
 		for _, b := range list.Items {
 			c := apimeta.FindStatusCondition(b.Status.Conditions, string(mcv1.MachineOSBuildFailed))
 			if c != nil && c.Status == metav1.ConditionTrue && strings.Contains(c.Message, text) {
 				return true, "", nil
 			}
-			is += fmt.Sprintf("%s %+v\n", b.Name, b.Status.Conditions)
+			state += fmt.Sprintf("%s %+v\n", b.Name, b.Status.Conditions)
 		}
-		return false, is, err
+		return false, state, err
 	})
 }
 

@@ -53,14 +53,14 @@ func (s *scenario) registerMachineConfigFaults(sc *stepRegistry) {
 		}
 		n := &corev1.Node{}
 		err := s.kube.Get(ctx, client.ObjectKey{Name: s.server.Name}, n)
-		if is := targetOf(n); err == nil && is != s.updatedTo {
-			err = fmt.Errorf("it has %+v, and had %+v", is, s.updatedTo)
+		if target := targetOf(n); err == nil && target != s.updatedTo {
+			err = fmt.Errorf("it has %+v, and had %+v", target, s.updatedTo)
 		}
 		return err
 	})
 	sc.Step(`^the node has the image of before$`, "asserts that the Node has another configuration than when the pool was Updated the time before, and the same image", func() error {
-		if is, was := s.updatedTo, s.updatedBefore; is.image != was.image || is.config == was.config || is.image == "" {
-			return fmt.Errorf("it has %+v, and had %+v", is, was)
+		if before, after := s.updatedBefore, s.updatedTo; after.image != before.image || after.config == before.config || after.image == "" {
+			return fmt.Errorf("it has %+v, and had %+v", after, before)
 		}
 		return nil
 	})
@@ -70,13 +70,13 @@ func (s *scenario) registerMachineConfigFaults(sc *stepRegistry) {
 	sc.Step(`^the pods "([^"]*)" are bound to the server's node$`, "creates pods with spec.nodeName, as a scheduler binds them", func(ctx context.Context, names string) error {
 		return s.bindPods(ctx, names, s.server.Name)
 	})
-	sc.Step(`^the MachineConfigNode is (\w+): "([^"]*)"$`, "waits until a condition of the server's MachineConfigNode is True with this text in its message", func(ctx context.Context, of, text string) error {
-		return eventually(ctx, "the MachineConfigNode is "+of, func(ctx context.Context) (bool, string, error) {
+	sc.Step(`^the MachineConfigNode is (\w+): "([^"]*)"$`, "waits until a condition of the server's MachineConfigNode is True with this text in its message", func(ctx context.Context, conditionType, text string) error {
+		return eventually(ctx, "the MachineConfigNode is "+conditionType, func(ctx context.Context) (bool, string, error) {
 			m := &mcv1.MachineConfigNode{}
 			if err := s.kube.Get(ctx, client.ObjectKey{Name: s.server.Name}, m); err != nil {
 				return false, "", client.IgnoreNotFound(err)
 			}
-			c := apimeta.FindStatusCondition(m.Status.Conditions, of)
+			c := apimeta.FindStatusCondition(m.Status.Conditions, conditionType)
 			return c != nil && c.Status == "True" && strings.Contains(c.Message, text), fmt.Sprintf("%+v", m.Status.Conditions), nil
 		})
 	})
@@ -118,8 +118,8 @@ func (s *scenario) killOnce(ctx context.Context, program, moment string) error {
 		if err := s.kube.Get(ctx, client.ObjectKey{Name: s.server.Name}, n); err != nil {
 			return false, "", err
 		}
-		is, err := moments[moment](ctx, s, n)
-		return is, fmt.Sprint(n.Annotations), err
+		ok, err := moments[moment](ctx, s, n)
+		return ok, fmt.Sprint(n.Annotations), err
 	})
 	if err != nil {
 		return err
@@ -175,8 +175,8 @@ func (s *scenario) oneImage(ctx context.Context) error {
 }
 
 // awaitBuild waits until a build of the pool's present configuration has a condition.
-func (s *scenario) awaitBuild(ctx context.Context, of mcv1.BuildProgress) error {
-	return eventually(ctx, "the pool's image is "+string(of), func(ctx context.Context) (bool, string, error) {
+func (s *scenario) awaitBuild(ctx context.Context, progress mcv1.BuildProgress) error {
+	return eventually(ctx, "the pool's image is "+string(progress), func(ctx context.Context) (bool, string, error) {
 		p := &mcv1.MachineConfigPool{}
 		if err := s.kube.Get(ctx, client.ObjectKey{Name: s.pool()}, p); err != nil {
 			return false, "", err
@@ -191,7 +191,7 @@ func (s *scenario) awaitBuild(ctx context.Context, of mcv1.BuildProgress) error 
 				continue
 			}
 			text = fmt.Sprint(b.Status.Conditions)
-			if apimeta.IsStatusConditionTrue(b.Status.Conditions, string(of)) {
+			if apimeta.IsStatusConditionTrue(b.Status.Conditions, string(progress)) {
 				return true, "", nil
 			}
 		}

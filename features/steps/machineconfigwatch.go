@@ -53,16 +53,16 @@ func (s *scenario) watchTargets(ctx context.Context) error {
 func (t *targetWatch) add(n *corev1.Node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	is, a := targetOf(n), n.Annotations
-	if a[machineconfig.DesiredImage] != is.image && t.problem == nil {
-		t.problem = fmt.Errorf("a version of the Node has %s %q and %s %q: both come in one patch", machineconfig.DesiredOSImage, is.image, machineconfig.DesiredImage, a[machineconfig.DesiredImage])
+	target, a := targetOf(n), n.Annotations
+	if a[machineconfig.DesiredImage] != target.image && t.problem == nil {
+		t.problem = fmt.Errorf("a version of the Node has %s %q and %s %q: both come in one patch", machineconfig.DesiredOSImage, target.image, machineconfig.DesiredImage, a[machineconfig.DesiredImage])
 	}
 	version, err := strconv.ParseUint(n.ResourceVersion, 10, 64)
 	if err != nil && t.problem == nil {
 		t.problem = err
 	}
-	if t.version = version; len(t.seen) == 0 || t.seen[len(t.seen)-1] != is {
-		t.seen = append(t.seen, is)
+	if t.version = version; len(t.seen) == 0 || t.seen[len(t.seen)-1] != target {
+		t.seen = append(t.seen, target)
 	}
 }
 
@@ -79,16 +79,16 @@ func (t *targetWatch) check(version string, layered bool, builds []mcv1.MachineO
 	if t.problem != nil || t.version < want || len(t.seen) == 0 {
 		return false, t.problem
 	}
-	for i, is := range t.seen {
+	for i, target := range t.seen {
 		made := slices.ContainsFunc(builds, func(b mcv1.MachineOSBuild) bool {
-			return b.Spec.MachineConfig.Name == is.config && string(b.Status.DigestedImagePushSpec) == is.image
+			return b.Spec.MachineConfig.Name == target.config && string(b.Status.DigestedImagePushSpec) == target.image
 		})
 		switch {
 		case !layered || i == 0: // how it was at the last check
-		case is.image != "" && !made:
-			return false, fmt.Errorf("a version of the Node has the configuration %s and the image %s, which was not built of it: both come in one patch", is.config, is.image)
-		case is.image == "" && is.config != t.seen[i-1].config:
-			return false, fmt.Errorf("a version of the Node has the configuration %s without its image: both come in one patch", is.config)
+		case target.image != "" && !made:
+			return false, fmt.Errorf("a version of the Node has the configuration %s and the image %s, which was not built of it: both come in one patch", target.config, target.image)
+		case target.image == "" && target.config != t.seen[i-1].config:
+			return false, fmt.Errorf("a version of the Node has the configuration %s without its image: both come in one patch", target.config)
 		}
 	}
 	t.seen = t.seen[len(t.seen)-1:]

@@ -174,11 +174,11 @@ func (s *scenario) listModules(ctx context.Context, list, fault string) error {
 		if err != nil {
 			return err
 		}
-		of, change := name, moduleFaults[fault]
+		source, change := name, moduleFaults[fault]
 		if change == nil {
-			of, change = "failing", moduleFaults[""]
+			source, change = "failing", moduleFaults[""]
 		}
-		archive, err := s.buildModule(of, version)
+		archive, err := s.buildModule(source, version)
 		if err != nil {
 			return err
 		}
@@ -223,15 +223,15 @@ func (s *scenario) replaceArchive(text, by string) error {
 	if err != nil {
 		return err
 	}
-	of := name
+	source := name
 	if by == "that of another module" {
-		of = "failing"
+		source = "failing"
 	}
-	archive, err := s.buildModule(of, version)
+	archive, err := s.buildModule(source, version)
 	if err != nil {
 		return err
 	}
-	if of == name {
+	if source == name {
 		archive = archive[:len(archive)/2]
 	}
 	s.modules.put(archivePath(name, version), archive)

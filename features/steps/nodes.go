@@ -33,8 +33,8 @@ func (s *scenario) registerNodes(sc *stepRegistry) {
 		}
 		return s.awaitNode(ctx, name, func(n *corev1.Node) bool {
 			return slices.ContainsFunc(n.Status.Addresses, func(a corev1.NodeAddress) bool {
-				at, err := netip.ParseAddr(a.Address)
-				return a.Type == corev1.NodeInternalIP && err == nil && in.Contains(at)
+				address, err := netip.ParseAddr(a.Address)
+				return a.Type == corev1.NodeInternalIP && err == nil && in.Contains(address)
 			})
 		})
 	})

@@ -134,9 +134,9 @@ func (s *scenario) hasLostAnnotation(ctx context.Context, name string) error {
 		if h == nil {
 			return false, "no host", nil
 		}
-		_, is := h.Annotations[name]
+		_, ok := h.Annotations[name]
 		had := s.recorder.hadAnnotation(name)
-		return had && !is, fmt.Sprintf("had it: %t, has: %v", had, h.Annotations), nil
+		return had && !ok, fmt.Sprintf("had it: %t, has: %v", had, h.Annotations), nil
 	})
 }
 
@@ -175,29 +175,29 @@ func statusAt(h *metal3.BareMetalHost, path string) string {
 	if err != nil {
 		return err.Error()
 	}
-	var at any = object
+	var value any = object
 	for part := range strings.SplitSeq(path, ".") {
-		m, ok := at.(map[string]any)
+		m, ok := value.(map[string]any)
 		if !ok {
 			return ""
 		}
-		at = m[part]
+		value = m[part]
 	}
-	if at == nil {
+	if value == nil {
 		return ""
 	}
-	return fmt.Sprint(at)
+	return fmt.Sprint(value)
 }
 
 func (s *scenario) conditionsAre(ctx context.Context, list, want string) error {
-	is := map[string]metav1.ConditionStatus{"true": metav1.ConditionTrue, "false": metav1.ConditionFalse}[want]
+	status := map[string]metav1.ConditionStatus{"true": metav1.ConditionTrue, "false": metav1.ConditionFalse}[want]
 	return eventually(ctx, "conditions "+list+" are "+want, func(context.Context) (bool, string, error) {
 		h := s.recorder.host()
 		if h == nil {
 			return false, "no host", nil
 		}
 		for name := range strings.SplitSeq(list, ", ") {
-			if !meta.IsStatusConditionPresentAndEqual(h.Status.Conditions, name, is) {
+			if !meta.IsStatusConditionPresentAndEqual(h.Status.Conditions, name, status) {
 				return false, fmt.Sprintf("%+v", h.Status.Conditions), nil
 			}
 		}

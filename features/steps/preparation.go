@@ -44,8 +44,8 @@ type preparation struct {
 
 // preparationPart is RAID, settings or firmware.
 type preparationPart struct {
-	name string
-	is   func() error // returns nil when the server has it
+	name  string
+	check func() error // returns nil when the server has it
 }
 
 func (s *scenario) requestPreparation(ctx context.Context, level, settings, updates string) error {
@@ -113,7 +113,7 @@ func (c *preparation) check(ctx context.Context, s *scenario) error {
 	}
 	var have, lack []string
 	for _, p := range c.parts {
-		if err := p.is(); err != nil {
+		if err := p.check(); err != nil {
 			lack = append(lack, fmt.Sprintf("%s (%v)", p.name, err))
 		} else {
 			have = append(have, p.name)
@@ -181,9 +181,9 @@ func (s *scenario) preparationDone(ctx context.Context) error {
 	if err := s.firmwareUpdated(ctx); err != nil {
 		return err
 	}
-	lacks := slices.ContainsFunc(s.preparation.parts, func(p preparationPart) bool { return p.is() != nil })
+	lacks := slices.ContainsFunc(s.preparation.parts, func(p preparationPart) bool { return p.check() != nil })
 	if lacks {
-		return fmt.Errorf("it lacks something: %w", errors.Join(s.preparation.parts[0].is(), s.preparation.parts[1].is(), s.preparation.parts[2].is()))
+		return fmt.Errorf("it lacks something: %w", errors.Join(s.preparation.parts[0].check(), s.preparation.parts[1].check(), s.preparation.parts[2].check()))
 	}
 	return eventually(ctx, "the host has been seen so", func(context.Context) (bool, string, error) {
 		s.preparation.mu.Lock()

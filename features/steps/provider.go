@@ -100,8 +100,8 @@ func holdBalancer(ctx context.Context) (host string, release func(), err error) 
 	first := rand.IntN(addresses)
 	for i := range addresses {
 		host := fmt.Sprintf("127.130.0.%d", 1+(first+i)%addresses)
-		at := net.JoinHostPort(host, apiPort)
-		release, err := racktest.TryHold(at)
+		address := net.JoinHostPort(host, apiPort)
+		release, err := racktest.TryHold(address)
 		if err != nil {
 			return "", nil, err
 		}
@@ -109,7 +109,7 @@ func holdBalancer(ctx context.Context) (host string, release func(), err error) 
 			continue
 		}
 		var lc net.ListenConfig
-		l, err := lc.Listen(ctx, "tcp", at)
+		l, err := lc.Listen(ctx, "tcp", address)
 		if err != nil { // another program has it
 			release()
 			continue

@@ -114,7 +114,7 @@ func (r *recorder) start(ctx context.Context, c client.WithWatch, name string) e
 				if !ok {
 					return
 				}
-				if h, is := ev.Object.(*metal3.BareMetalHost); is {
+				if h, ok := ev.Object.(*metal3.BareMetalHost); ok {
 					r.record(ev.Type, h)
 					for _, t := range r.takeTraps(string(h.Status.Provisioning.State)) {
 						r.trapSprung(t.spring())

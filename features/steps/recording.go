@@ -57,7 +57,7 @@ func (s *scenario) endRecording(well bool) error {
 		return nil
 	}
 	s.recording = nil
-	at := s.lab.Clock().Now().UTC()
+	until := s.lab.Clock().Now().UTC()
 	var saved error
 	if !well && s.labs.Snapshots {
 		saved = r.save(s.lab.Rack())
@@ -75,7 +75,7 @@ func (s *scenario) endRecording(well bool) error {
 	if err != nil {
 		return err
 	}
-	done := Recorded{File: name, View: "labctl view " + name, Fragment: view.ReplayFragment(s.server.Rack, s.server.Name, at)}
+	done := Recorded{File: name, View: "labctl view " + name, Fragment: view.ReplayFragment(s.server.Rack, s.server.Name, until)}
 	if s.labs.Pages {
 		done.Page = strings.TrimSuffix(name, ".zip") + ".html"
 		if err := writePage(done.Page, name); err != nil {
@@ -85,7 +85,7 @@ func (s *scenario) endRecording(well bool) error {
 	s.labs.mu.Lock()
 	s.labs.recorded = append(s.labs.recorded, done)
 	s.labs.mu.Unlock()
-	text := fmt.Sprintf("recorded until %s: %s", at.Format(time.RFC3339), done.View)
+	text := fmt.Sprintf("recorded until %s: %s", until.Format(time.RFC3339), done.View)
 	if s.labs.Snapshots {
 		text += fmt.Sprintf("\nlabctl up --from %s --state NEW goes on from there", name)
 	}

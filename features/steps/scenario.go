@@ -299,7 +299,7 @@ func (s *Scenario) Change(ctx context.Context, edit func(*metal3.BareMetalHost))
 }
 
 // Eventually repeats ok until it returns true or an error, for at most patience.Limit. The error has the last text that ok has returned.
-func Eventually(ctx context.Context, what string, ok func(context.Context) (done bool, is string, err error)) error {
+func Eventually(ctx context.Context, what string, ok func(context.Context) (done bool, state string, err error)) error {
 	return eventually(ctx, what, ok)
 }
 

@@ -88,9 +88,9 @@ func (s *scenario) createUpdateGroup(ctx context.Context, name string, index, co
 	if err := s.kube.Create(ctx, g); err != nil {
 		return err
 	}
-	for _, of := range fields(machines) {
+	for _, machine := range fields(machines) {
 		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, kaasv1.UpdateGroupLabel, name)
-		if err := s.kube.Patch(ctx, &clusterv1.Machine{ObjectMeta: day2Meta(of)}, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+		if err := s.kube.Patch(ctx, &clusterv1.Machine{ObjectMeta: day2Meta(machine)}, client.RawPatch("application/merge-patch+json", patch)); err != nil {
 			return err
 		}
 	}

@@ -26,17 +26,17 @@ func (s *scenario) releases() []client.Object {
 	image := kaasv1.DistributionImage{URL: s.url(), Checksum: s.url() + ".sha256"}
 	k := &kaasv1.KaaSRelease{ObjectMeta: metav1.ObjectMeta{Name: releases[0].name}, Spec: kaasv1.KaaSReleaseSpec{Version: "1.0.0", ClusterRelease: releases[0].name}}
 	out := []client.Object{k}
-	for i, of := range releases {
-		supported := kaasv1.SupportedClusterRelease{Name: of.name, Version: of.version}
+	for i, release := range releases {
+		supported := kaasv1.SupportedClusterRelease{Name: release.name, Version: release.version}
 		if i+1 < len(releases) {
 			supported.AvailableUpgrades = []kaasv1.AvailableUpgrade{{Version: releases[i+1].version}}
 		}
 		k.Spec.SupportedClusterReleases = append(k.Spec.SupportedClusterReleases, supported)
 		it := lcmv1.LCMStateItem{
-			Runner: lcmv1.RunnerBash, Name: deployItem, Version: of.version, Phase: lcmv1.PhaseDeploy, Params: map[string]string{"script": "echo " + of.name + " > /etc/deployed"},
+			Runner: lcmv1.RunnerBash, Name: deployItem, Version: release.version, Phase: lcmv1.PhaseDeploy, Params: map[string]string{"script": "echo " + release.name + " > /etc/deployed"},
 		}
-		out = append(out, &kaasv1.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: of.name}, Spec: kaasv1.ClusterReleaseSpec{
-			Version: of.version, LCMType: lcmv1.LCMTypeK0s, AllowedDistributions: []kaasv1.Distribution{{ID: "debian", Default: true, Image: image}},
+		out = append(out, &kaasv1.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: release.name}, Spec: kaasv1.ClusterReleaseSpec{
+			Version: release.version, LCMType: lcmv1.LCMTypeK0s, AllowedDistributions: []kaasv1.Distribution{{ID: "debian", Default: true, Image: image}},
 			MachineTypes: map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineWorker: {it}, lcmv1.MachineControl: {it}},
 		}})
 	}
@@ -51,9 +51,9 @@ func (s *scenario) registerUpgrades(sc *stepRegistry) {
 		s.admissionError = s.setRelease(ctx, to, client.DryRunAll)
 		return nil
 	})
-	sc.Step(`^the machine "([^"]*)" reaches the release "([^"]*)"$`, "waits until the LCMMachine is Ready with the items of this release", func(ctx context.Context, name, of string) error {
-		return s.awaitLCMMachine(ctx, name, "has the release "+of, func(m *lcmv1.LCMMachine) string {
-			if m.Status.Release == of && m.Spec.Release == of && m.Status.State == lcmv1.StateReady {
+	sc.Step(`^the machine "([^"]*)" reaches the release "([^"]*)"$`, "waits until the LCMMachine is Ready with the items of this release", func(ctx context.Context, name, release string) error {
+		return s.awaitLCMMachine(ctx, name, "has the release "+release, func(m *lcmv1.LCMMachine) string {
+			if m.Status.Release == release && m.Spec.Release == release && m.Status.State == lcmv1.StateReady {
 				return ""
 			}
 			return fmt.Sprintf("%s with %q, wanted %q", m.Status.State, m.Status.Release, m.Spec.Release)
@@ -62,11 +62,11 @@ func (s *scenario) registerUpgrades(sc *stepRegistry) {
 	sc.Step(`^the cluster has the release "([^"]*)"$`, "waits until releaseRefs.current of the Cluster is this release, and each machine, if any, has it", s.hasRelease)
 	sc.Step(`^the cluster can be upgraded to "([^"]*)"$`, "waits until releaseRefs.available of the Cluster are these releases", func(ctx context.Context, names string) error {
 		return s.awaitReleases(ctx, "can be upgraded to "+names, func(c *clusterv1.Cluster) bool {
-			var is []string
+			var found []string
 			for _, r := range c.Status.ProviderStatus.ReleaseRefs.Available {
-				is = append(is, r.Name)
+				found = append(found, r.Name)
 			}
-			return slices.Equal(is, fields(names))
+			return slices.Equal(found, fields(names))
 		})
 	})
 	sc.Step(`^the operator commences the step "([^"]*)" of the update to "([^"]*)"$`, "waits for the ClusterUpdatePlan, and sets commence of a step", s.commence)
@@ -100,8 +100,8 @@ func (s *scenario) awaitReleases(ctx context.Context, what string, ok func(*clus
 
 func (s *scenario) hasRelease(ctx context.Context, name string) error {
 	return s.awaitReleases(ctx, "has the release "+name, func(c *clusterv1.Cluster) bool {
-		is := c.Status.ProviderStatus.ReleaseRefs.Current
-		return is != nil && is.Name == name && s.otherReleases(ctx, name) == nil
+		current := c.Status.ProviderStatus.ReleaseRefs.Current
+		return current != nil && current.Name == name && s.otherReleases(ctx, name) == nil
 	})
 }
 

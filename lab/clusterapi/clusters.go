@@ -105,8 +105,8 @@ func phaseOf(c *capi.Cluster) capi.ClusterPhase {
 }
 
 // holds returns a condition that is true or waits.
-func holds(t capi.ConditionType, is bool, reason string) capi.Condition {
-	if is {
+func holds(t capi.ConditionType, ok bool, reason string) capi.Condition {
+	if ok {
 		return condition.True(t)
 	}
 	return condition.False(t, reason, capi.ConditionSeverityInfo, "")

@@ -17,18 +17,18 @@ const requestTimeout = time.Minute
 var client = &http.Client{Timeout: requestTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // public returns a URL for messages: its query has the boot's token.
-func public(at *url.URL) string {
-	without := *at
+func public(uri *url.URL) string {
+	without := *uri
 	without.RawQuery = ""
 	return without.Redacted()
 }
 
 // get makes a request and checks its status.
-func get(ctx context.Context, method string, at *url.URL, header, value string, want int) (*http.Response, error) {
-	if at.Scheme != "http" && at.Scheme != "https" {
-		return nil, fmt.Errorf("pxe: %s: only http and https are known", public(at))
+func get(ctx context.Context, method string, uri *url.URL, header, value string, want int) (*http.Response, error) {
+	if uri.Scheme != "http" && uri.Scheme != "https" {
+		return nil, fmt.Errorf("pxe: %s: only http and https are known", public(uri))
 	}
-	req, err := http.NewRequestWithContext(ctx, method, at.String(), nil)
+	req, err := http.NewRequestWithContext(ctx, method, uri.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("pxe: %w", err)
 	}
@@ -37,11 +37,11 @@ func get(ctx context.Context, method string, at *url.URL, header, value string, 
 		req.Header.Set(header, value)
 	}
 	resp, err := client.Do(req)
-	if of := (*url.Error)(nil); errors.As(err, &of) { // it names the URL
-		err = of.Err
+	if urlErr := (*url.Error)(nil); errors.As(err, &urlErr) { // it names the URL
+		err = urlErr.Err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("pxe: %s: %w", public(at), err)
+		return nil, fmt.Errorf("pxe: %s: %w", public(uri), err)
 	}
 	if resp.StatusCode != want {
 		resp.Body.Close()
@@ -49,14 +49,14 @@ func get(ctx context.Context, method string, at *url.URL, header, value string, 
 		if resp.StatusCode == http.StatusServiceUnavailable { // the controller has just started
 			err = ErrSilent
 		}
-		return nil, fmt.Errorf("pxe: %s: %w", public(at), err)
+		return nil, fmt.Errorf("pxe: %s: %w", public(uri), err)
 	}
 	return resp, nil
 }
 
 // fetch returns the content of a file of at most so many bytes.
-func fetch(ctx context.Context, at *url.URL, most int) ([]byte, error) {
-	resp, err := get(ctx, http.MethodGet, at, "", "", http.StatusOK)
+func fetch(ctx context.Context, uri *url.URL, most int) ([]byte, error) {
+	resp, err := get(ctx, http.MethodGet, uri, "", "", http.StatusOK)
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +64,9 @@ func fetch(ctx context.Context, at *url.URL, most int) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(resp.Body, int64(most)+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("pxe: %s: %w", public(at), err)
+		return nil, fmt.Errorf("pxe: %s: %w", public(uri), err)
 	case len(b) > most:
-		return nil, fmt.Errorf("pxe: %s: longer than %d bytes", public(at), most)
+		return nil, fmt.Errorf("pxe: %s: longer than %d bytes", public(uri), most)
 	}
 	return b, nil
 }
@@ -75,7 +75,7 @@ func fetch(ctx context.Context, at *url.URL, most int) ([]byte, error) {
 // caches the chunks that it has read.
 type remoteFile struct {
 	ctx    context.Context //nolint:containedctx // the context of one boot; io.ReaderAt takes none
-	at     *url.URL
+	uri    *url.URL
 	size   int64
 	chunks map[int64][]byte
 }
@@ -87,19 +87,19 @@ const (
 
 // open returns a file, and determines its size with a HEAD request.
 func open(ctx context.Context, uri string) (*remoteFile, error) {
-	at, err := url.Parse(uri)
+	parsed, err := url.Parse(uri)
 	if err != nil {
 		return nil, fmt.Errorf("pxe: %w", err)
 	}
-	resp, err := get(ctx, http.MethodHead, at, "", "", http.StatusOK)
+	resp, err := get(ctx, http.MethodHead, parsed, "", "", http.StatusOK)
 	if err != nil {
 		return nil, err
 	}
 	resp.Body.Close()
 	if resp.ContentLength <= 0 {
-		return nil, fmt.Errorf("pxe: %s: the server does not say how long it is", public(at))
+		return nil, fmt.Errorf("pxe: %s: the server does not say how long it is", public(parsed))
 	}
-	return &remoteFile{ctx: ctx, at: at, size: resp.ContentLength, chunks: map[int64][]byte{}}, nil
+	return &remoteFile{ctx: ctx, uri: parsed, size: resp.ContentLength, chunks: map[int64][]byte{}}, nil
 }
 
 // ReadAt implements io.ReaderAt.
@@ -124,14 +124,14 @@ func (r *remoteFile) chunk(i int64) ([]byte, error) {
 		return b, nil
 	}
 	from, to := i*chunkSize, min((i+1)*chunkSize, r.size)
-	resp, err := get(r.ctx, http.MethodGet, r.at, "Range", fmt.Sprintf("bytes=%d-%d", from, to-1), http.StatusPartialContent)
+	resp, err := get(r.ctx, http.MethodGet, r.uri, "Range", fmt.Sprintf("bytes=%d-%d", from, to-1), http.StatusPartialContent)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
 	b := make([]byte, to-from)
 	if _, err := io.ReadFull(resp.Body, b); err != nil {
-		return nil, fmt.Errorf("pxe: %s: %w", public(r.at), err)
+		return nil, fmt.Errorf("pxe: %s: %w", public(r.uri), err)
 	}
 	if len(r.chunks) >= maxChunks {
 		clear(r.chunks)

@@ -63,8 +63,8 @@ var commands = map[string]func(ctx context.Context, l *bootScript, base *url.URL
 
 // runScript runs the script at a URL, and returns the agent's configuration, or the seed,
 // from the initrds that it boots.
-func runScript(ctx context.Context, at string, nic NIC) (System, error) {
-	base, err := url.Parse(at)
+func runScript(ctx context.Context, uri string, nic NIC) (System, error) {
+	base, err := url.Parse(uri)
 	if err != nil {
 		return System{}, fmt.Errorf("pxe: script: %w", err)
 	}
