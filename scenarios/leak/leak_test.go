@@ -58,7 +58,6 @@ func TestPeakMemoryCountsWhatWasFreed(t *testing.T) {
 		touched[i] = 1
 	}
 	runtime.KeepAlive(touched)
-	touched = nil
 	runtime.GC()
 	if after := peakMemory(); after < size || after < before {
 		t.Errorf("peak = %d bytes, want %d at least", after, size)
