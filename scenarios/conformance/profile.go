@@ -141,7 +141,7 @@ type Conclusion struct {
 	Blockers  []string  `json:"blockers,omitempty"`
 	Quirks    []string  `json:"quirks,omitempty"` // by name, or the check that has no name for it
 	Errors    []string  `json:"errors,omitempty"`
-	Untested  []string  `json:"untested,omitempty"` // checks that must hold, which the run's level or flags left out
+	Untested  []string  `json:"untested,omitempty"` // checks that must hold, which the run's level or flags left out, or which it did not reach
 }
 
 // Blocker is a failed check that must hold.
@@ -160,7 +160,9 @@ func (p Profile) Conclude(results []Result) Conclusion {
 	quirks := map[string]bool{}
 	decided := false // one of the checks that the profile itself names
 	var blockers []Result
+	made := map[string]bool{}
 	for _, r := range results {
+		made[r.ID] = true
 		weight, matters := weights[r.ID]
 		if !matters || weight == May {
 			continue
@@ -180,6 +182,12 @@ func (p Profile) Conclude(results []Result) Conclusion {
 			out.Untested = append(out.Untested, r.ID)
 		}
 	}
+	for id, weight := range weights { // the run was interrupted before it, or other checks were selected
+		if weight == Must && !made[id] {
+			out.Untested = append(out.Untested, id)
+		}
+	}
+	slices.Sort(out.Untested)
 	slices.SortStableFunc(blockers, func(a, b Result) int { return slices.Index(Steps, a.Step) - slices.Index(Steps, b.Step) })
 	for _, r := range blockers {
 		out.Blockers = append(out.Blockers, r.ID)

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -39,9 +40,36 @@ func TestConclusions(t *testing.T) {
 		"nothing ran":                {[]Result{result(t, "PWR-002", Skipped("after NET-001 (skip)"))}, "UNDECIDED for metal3-redfish-vmedia: none of its checks ran"},
 		"left out":                   {[]Result{pass, result(t, "PWR-002", Skipped("needs --level disruptive"))}, "READY for metal3-redfish-vmedia (the run left out 1 that must hold)"},
 	} {
-		if diff := cmp.Diff(tt.want, vmedia.Conclude(tt.results).String()); diff != "" {
+		if diff := cmp.Diff(tt.want, vmedia.Conclude(whole(tt.results)).String()); diff != "" {
 			t.Errorf("%s: (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// whole adds results that decide nothing for the checks that are missing.
+func whole(results []Result) []Result {
+	out := slices.Clone(results)
+	for _, c := range Checks() {
+		if !slices.ContainsFunc(results, func(r Result) bool { return r.ID == c.ID }) {
+			out = append(out, Result{Check: c, Outcome: Skipped("the server has no such resource")})
+		}
+	}
+	return out
+}
+
+// A run that was interrupted, or made selected checks, says that it did not make the others.
+func TestConclusionNamesChecksThatWereNotReached(t *testing.T) {
+	vmedia, err := FindProfile("metal3-redfish-vmedia")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := whole([]Result{result(t, "NET-001", Passed(""))})
+	if got := vmedia.Conclude(all).Untested; len(got) != 0 {
+		t.Errorf("a whole run leaves out %v", got)
+	}
+	all = slices.DeleteFunc(all, func(r Result) bool { return r.ID == "SYS-001" || r.ID == "PWR-002" })
+	if diff := cmp.Diff([]string{"PWR-002", "SYS-001"}, vmedia.Conclude(all).Untested); diff != "" {
+		t.Errorf("untested (-want +got):\n%s", diff)
 	}
 }
 
