@@ -20,6 +20,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -122,7 +123,15 @@ func (s *Service) Cordon(ctx context.Context, node, owner string) error {
 	if _, err := s.acquire(ctx, node, owner, !n.Spec.Unschedulable); err != nil {
 		return err
 	}
-	return s.setUnschedulable(ctx, &n, true)
+	if n.Spec.Unschedulable {
+		return nil
+	}
+	before := n.DeepCopy()
+	n.Spec.Unschedulable = true
+	if err := s.Client.Patch(ctx, &n, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("drain: node %s: %w", n.Name, err)
+	}
+	return nil
 }
 
 // Uncordon makes the node schedulable, unless the node was cordoned before the owner acquired
@@ -132,33 +141,61 @@ func (s *Service) Uncordon(ctx context.Context, node, owner string) error {
 	if err != nil || l == nil || holder(l) != owner {
 		return err
 	}
-	if l.Annotations[cordonedAnnotation] == "true" {
-		var n corev1.Node
-		err := s.Client.Get(ctx, client.ObjectKey{Name: node}, &n)
-		if err == nil {
-			err = s.setUnschedulable(ctx, &n, false)
-		}
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("drain: node %s: %w", node, err)
-		}
+	if _, err := s.annotateSchedulable(ctx, node, marked(l), nil); client.IgnoreNotFound(err) != nil {
+		return err
 	}
-	precondition := client.Preconditions{UID: &l.UID, ResourceVersion: &l.ResourceVersion}
-	if err := s.Client.Delete(ctx, l, precondition); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("drain: release node %s: %w", node, err)
-	}
-	return nil
+	return s.release(ctx, l)
 }
 
-func (s *Service) setUnschedulable(ctx context.Context, n *corev1.Node, to bool) error {
-	if n.Spec.Unschedulable == to {
-		return nil
+// UncordonAnnotated does the same, and sets annotations of the Node in the patch that makes it
+// schedulable, also when the owner does not have the node. It returns the Node, or an error when
+// there is none. A caller that is killed before the lease is released calls Release later.
+func (s *Service) UncordonAnnotated(ctx context.Context, node, owner string, annotations map[string]string) (*corev1.Node, error) {
+	l, err := s.lease(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	held := l != nil && holder(l) == owner
+	n, err := s.annotateSchedulable(ctx, node, held && marked(l), annotations)
+	if err != nil || !held {
+		return n, err
+	}
+	return n, s.release(ctx, l)
+}
+
+// Release releases the lease of a node that the owner has uncordoned. It does nothing for a node
+// that the owner does not have.
+func (s *Service) Release(ctx context.Context, node, owner string) error {
+	l, err := s.lease(ctx, node)
+	if err != nil || l == nil || holder(l) != owner {
+		return err
+	}
+	return s.release(ctx, l)
+}
+
+// annotateSchedulable sets annotations of a Node and, if wanted, makes it schedulable, in one patch.
+func (s *Service) annotateSchedulable(ctx context.Context, node string, schedulable bool, annotations map[string]string) (*corev1.Node, error) {
+	if !schedulable && len(annotations) == 0 {
+		return nil, nil
+	}
+	n := new(corev1.Node)
+	if err := s.Client.Get(ctx, client.ObjectKey{Name: node}, n); err != nil {
+		return nil, fmt.Errorf("drain: node %s: %w", node, err)
 	}
 	before := n.DeepCopy()
-	n.Spec.Unschedulable = to
-	if err := s.Client.Patch(ctx, n, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("drain: node %s: %w", n.Name, err)
+	if schedulable {
+		n.Spec.Unschedulable = false
 	}
-	return nil
+	for name, value := range annotations {
+		metav1.SetMetaDataAnnotation(&n.ObjectMeta, name, value)
+	}
+	if equality.Semantic.DeepEqual(before, n) {
+		return n, nil
+	}
+	if err := s.Client.Patch(ctx, n, client.MergeFrom(before)); err != nil {
+		return nil, fmt.Errorf("drain: node %s: %w", node, err)
+	}
+	return n, nil
 }
 
 // stays reports whether a drain leaves a pod on its node: one of a DaemonSet, whose

@@ -51,6 +51,7 @@ func TestDrain(t *testing.T) {
 		{"keeps-a-cordon-of-others", keepsACordonOfOthers},
 		{"node-that-is-missing", drainsAMissingNode},
 		{"lease-expires", takesOverAnExpiredLease},
+		{"annotates-in-the-same-patch", annotatesInTheSamePatch},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -253,5 +254,28 @@ func takesOverAnExpiredLease(c cluster, node string) {
 	}
 	if err := c.Uncordon(c.Context(), node, "mcd"); err != nil || c.unschedulable(node) {
 		c.Errorf("Uncordon() by who took over: error %v, unschedulable %v; want it schedulable", err, c.unschedulable(node))
+	}
+}
+
+func annotatesInTheSamePatch(c cluster, node string) {
+	uncordon := func(want bool) {
+		c.Helper()
+		n, err := c.UncordonAnnotated(c.Context(), node, "mcd", map[string]string{"example.org/done": "yes"})
+		if err != nil || n.Annotations["example.org/done"] != "yes" || n.Spec.Unschedulable != want || c.unschedulable(node) != want {
+			c.Fatalf("UncordonAnnotated(): Node %+v, error %v; want unschedulable %t, with the annotation", n, err, want)
+		}
+	}
+	c.drained(node, "lcm", Progress{Done: true})
+	uncordon(true) // the node is another owner's
+	if err := c.Uncordon(c.Context(), node, "lcm"); err != nil {
+		c.Fatal(err)
+	}
+	c.drained(node, "mcd", Progress{Done: true})
+	uncordon(false)
+	if owner, err := c.Owner(c.Context(), node); owner != "" || err != nil {
+		c.Errorf("Owner() = %q, %v; want nobody", owner, err)
+	}
+	if _, err := c.UncordonAnnotated(c.Context(), "gone", "mcd", map[string]string{"a": "b"}); !apierrors.IsNotFound(err) {
+		c.Errorf("UncordonAnnotated() of a node that does not exist: %v, want NotFound", err)
 	}
 }

@@ -3,6 +3,7 @@ package drain
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -111,6 +112,18 @@ func mark(l *coordinationv1.Lease, cordons bool) {
 	if cordons {
 		metav1.SetMetaDataAnnotation(&l.ObjectMeta, cordonedAnnotation, "true")
 	}
+}
+
+// marked reports whether the owner of a lease has cordoned the node.
+func marked(l *coordinationv1.Lease) bool { return l.Annotations[cordonedAnnotation] == "true" }
+
+// release deletes a lease, unless it has changed since it was read.
+func (s *Service) release(ctx context.Context, l *coordinationv1.Lease) error {
+	precondition := client.Preconditions{UID: &l.UID, ResourceVersion: &l.ResourceVersion}
+	if err := s.Client.Delete(ctx, l, precondition); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("drain: release node %s: %w", strings.TrimPrefix(l.Name, leasePrefix), err)
+	}
+	return nil
 }
 
 func holder(l *coordinationv1.Lease) string {

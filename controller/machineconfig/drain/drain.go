@@ -1,6 +1,6 @@
 // Package drain drains and uncordons the nodes whose daemons ask for it, around an update. The
 // daemon writes the annotation desiredDrain; when the node is as it demands, this controller
-// copies it to lastAppliedDrain.
+// copies it to lastAppliedDrain; the patch that makes a node schedulable does so.
 //
 // How a node is drained is controller/drain's, whose lease keeps other families from the node
 // meanwhile. Why a node is drained is the daemon's.
@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -85,7 +86,8 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("machineconfig-drain").
 		For(&corev1.Node{}, builder.WithPredicates(predicate.Funcs{
-			CreateFunc: func(e event.CreateEvent) bool { return pending(e.Object) },
+			// A controller that was killed may have left the lease of a node that it uncordoned.
+			CreateFunc: func(e event.CreateEvent) bool { return pending(e.Object) || uncordons(e.Object) },
 			UpdateFunc: func(e event.UpdateEvent) bool {
 				before, oldOK := e.ObjectOld.(*corev1.Node)
 				after, newOK := e.ObjectNew.(*corev1.Node)
@@ -112,9 +114,16 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) (time.Duration,
 		return 0, nil
 	}
 	desired := n.Annotations[machineconfig.DesiredDrain]
-	if desired == "" || desired == n.Annotations[machineconfig.LastAppliedDrain] {
+	if desired == n.Annotations[machineconfig.LastAppliedDrain] {
+		if uncordons(&n) {
+			return 0, r.Drains.Release(ctx, name, Owner)
+		}
 		return 0, nil
 	}
+	if desired == "" {
+		return 0, nil
+	}
+	applied := map[string]string{machineconfig.LastAppliedDrain: desired}
 	verb, _, _ := strings.Cut(desired, "-")
 	switch verb {
 	case machineconfig.DrainVerb:
@@ -122,20 +131,27 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) (time.Duration,
 			return after, err
 		}
 	case machineconfig.UncordonVerb:
-		if err := r.Drains.Uncordon(ctx, name, Owner); err != nil {
-			return 0, err
+		written, err := r.Drains.UncordonAnnotated(ctx, name, Owner, applied)
+		if written != nil {
+			r.read.Wrote(written)
 		}
+		return 0, client.IgnoreNotFound(err) // the Node is gone
 	default:
 		r.publish(ctx, &n, "InvalidDrain", fmt.Sprintf("%s %q begins with neither %s- nor %s-: it has no effect", machineconfig.DesiredDrain, desired, machineconfig.DrainVerb, machineconfig.UncordonVerb))
 		return 0, nil
 	}
 	before := n.DeepCopy()
-	n.Annotations[machineconfig.LastAppliedDrain] = desired
+	maps.Copy(n.Annotations, applied)
 	if err := r.Client.Patch(ctx, &n, client.MergeFrom(before)); err != nil {
 		return 0, fmt.Errorf("drain: node %s: %w", name, err)
 	}
 	r.read.Wrote(&n)
 	return 0, nil
+}
+
+// uncordons reports whether the daemon of a node demands that it is uncordoned.
+func uncordons(o client.Object) bool {
+	return strings.HasPrefix(o.GetAnnotations()[machineconfig.DesiredDrain], machineconfig.UncordonVerb+"-")
 }
 
 // drain makes the next attempt to drain a node, and returns when to make another; 0 when it is

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -196,6 +197,51 @@ func TestUncordonDuringADrainDoesNotCompleteIt(t *testing.T) {
 	w.reconcile()
 	w.reconcile()
 	w.is(true, "drain-"+rendered)
+}
+
+// TestUncordonIsAnsweredInItsPatch kills the controller between the patch and the release of the
+// lease: the next one releases it.
+func TestUncordonIsAnsweredInItsPatch(t *testing.T) {
+	w := newWorld(t)
+	w.reconcile()
+	w.reconcile()
+	w.is(true, "drain-"+rendered)
+	w.update(func(n *corev1.Node) { n.Annotations[machineconfig.DesiredDrain] = "uncordon-" + rendered })
+	patches := 0
+	api := w.r.Drains.Client
+	w.r.Drains.Client = interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			patches++
+			return c.Patch(ctx, o, p, opts...)
+		},
+		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
+			return errors.New("killed")
+		},
+	})
+	if _, err := w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Name: "n"}}); err == nil {
+		t.Error("Reconcile returns no error, although the lease is not released")
+	}
+	w.is(false, "uncordon-"+rendered)
+	if patches != 1 {
+		t.Errorf("%d patches of the Node, want one", patches)
+	}
+	w.r.Drains.Client = api
+	w.update(func(n *corev1.Node) { n.Spec.Unschedulable = true }) // by an administrator
+	w.reconcile()
+	w.is(true, "uncordon-"+rendered)
+	if owner, err := w.r.Drains.Owner(t.Context(), "n"); err != nil || owner != "" {
+		t.Errorf("owner of the node = %q, %v; want none", owner, err)
+	}
+}
+
+func TestUncordonOfANodeWithoutLeaseIsAnswered(t *testing.T) {
+	w := newWorld(t)
+	w.update(func(n *corev1.Node) {
+		n.Spec.Unschedulable = true // by an administrator
+		n.Annotations[machineconfig.DesiredDrain] = "uncordon-" + rendered
+	})
+	w.reconcile()
+	w.is(true, "uncordon-"+rendered)
 }
 
 func TestOtherOwnerIsWaitedFor(t *testing.T) {
