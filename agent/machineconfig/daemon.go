@@ -293,16 +293,13 @@ func (d *daemon) blame(reason error) error {
 // sections unapplied.
 func (d *daemon) done(ctx context.Context, n *corev1.Node, config, image string, facts []fact, unapplied *[]mcv1.IrreconcilableChangeDiff) error {
 	was := n.Annotations[machineconfig.State]
-	values := map[string]string{machineconfig.CurrentConfig: config, machineconfig.CurrentImage: image, machineconfig.State: machineconfig.Done, machineconfig.Reason: "", postConfigAction: ""}
+	values := reached(n, config, image)
 	same := true
 	for name, value := range values {
 		same = same && n.Annotations[name] == value
 	}
 	if same && len(facts) == 0 {
 		return nil
-	}
-	if _, ok := n.Annotations[machineconfig.Reason]; !ok {
-		delete(values, machineconfig.Reason)
 	}
 	if err := d.annotate(ctx, n, values); err != nil {
 		return err
@@ -312,6 +309,16 @@ func (d *daemon) done(ctx context.Context, n *corev1.Node, config, image string,
 		return d.progressOf(ctx, n, unapplied, facts...)
 	}
 	return nil
+}
+
+// reached returns the annotations of a node that has a configuration and an image. The annotation
+// reason, once it is there, stays empty.
+func reached(n *corev1.Node, config, image string) map[string]string {
+	values := map[string]string{machineconfig.CurrentConfig: config, machineconfig.CurrentImage: image, machineconfig.State: machineconfig.Done, postConfigAction: ""}
+	if _, ok := n.Annotations[machineconfig.Reason]; ok {
+		values[machineconfig.Reason] = ""
+	}
+	return values
 }
 
 // watchFiles watches the files of the current configuration.

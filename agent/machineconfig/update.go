@@ -387,7 +387,8 @@ func (d *daemon) finish(ctx context.Context, n *corev1.Node, s onDisk, u *update
 	return 0, nil // the next look watches the files
 }
 
-// uncordon requests that the node is uncordoned, and waits for it.
+// uncordon reports that the node has its configuration, requests in the same patch that it is
+// uncordoned, and waits for that.
 func (d *daemon) uncordon(ctx context.Context, n *corev1.Node, u *update, next *content) (time.Duration, error) {
 	want := machineconfig.UncordonVerb + "-" + next.name
 	if n.Annotations[machineconfig.DesiredDrain] != want || u.Since.IsZero() {
@@ -396,10 +397,16 @@ func (d *daemon) uncordon(ctx context.Context, n *corev1.Node, u *update, next *
 			return 0, degraded(err)
 		}
 	}
-	if err := d.annotate(ctx, n, map[string]string{machineconfig.DesiredDrain: want}); err != nil {
+	late := d.Clock.Now().Sub(u.Since) >= uncordonTime
+	values := map[string]string{}
+	if !late {
+		values = reached(n, next.name, u.Image)
+	}
+	values[machineconfig.DesiredDrain] = want
+	if err := d.annotate(ctx, n, values); err != nil {
 		return 0, err
 	}
-	if d.Clock.Now().Sub(u.Since) >= uncordonTime {
+	if late {
 		return 0, &failure{machineconfig.Degraded, fmt.Errorf("failed to uncordon node: %s after 10 minutes. Please see machine-config-controller logs for more information", d.Node), drainPoll}
 	}
 	return drainPoll, nil

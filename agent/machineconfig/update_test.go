@@ -49,14 +49,20 @@ func TestUpdateGoesFromWorkingOverARebootToDone(t *testing.T) {
 	if _, err := c.host.Readlink(unitDir + "/multi-user.target.wants/x.service"); err != nil {
 		t.Errorf("the unit is not enabled: %v", err)
 	}
-	drains := 0
+	drains, done := 0, 0
 	for _, p := range c.api.patches {
 		if strings.Contains(p, `"drain-rendered-worker-1"`) {
 			drains++
 		}
+		if !strings.Contains(p, `/state":"Done"`) {
+			continue
+		}
+		if done++; !strings.Contains(p, `"uncordon-rendered-worker-1"`) {
+			t.Errorf("the state Done is reported apart from the request to uncordon the node: %s", p)
+		}
 	}
-	if drains != 1 {
-		t.Errorf("%d patches request the drain, want 1", drains)
+	if drains != 1 || done != 1 {
+		t.Errorf("%d patches request the drain and %d report the state Done, want one of each", drains, done)
 	}
 
 	// A file of an earlier configuration goes, and the file that it replaced comes back.

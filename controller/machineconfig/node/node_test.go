@@ -148,6 +148,8 @@ func TestDoneNeedsEqualImages(t *testing.T) {
 		{"image under one name", node("a", layered, annotated(machineconfig.DesiredImage, "")), to, false},
 		{"image to leave", node("a", layered, annotated(machineconfig.DesiredOSImage, "", machineconfig.DesiredImage, "")), target{config: before}, false},
 		{"other configuration", node("a"), target{config: after}, false},
+		{"not uncordoned", node("a", annotated(machineconfig.DesiredDrain, "uncordon-"+before, machineconfig.LastAppliedDrain, "drain-"+before)), target{config: before}, false},
+		{"uncordoned", node("a", annotated(machineconfig.DesiredDrain, "uncordon-"+before, machineconfig.LastAppliedDrain, "uncordon-"+before)), target{config: before}, true},
 		{"state Working", node("a", annotated(machineconfig.State, machineconfig.Working)), target{config: before}, false},
 	} {
 		if got := (state{tt.n}).updated(tt.to); got != tt.want {

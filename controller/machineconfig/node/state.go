@@ -32,9 +32,9 @@ func (s state) targeted(t target) bool {
 }
 
 // done reports whether the node is at its desired configuration and image. Either both images are absent, or
-// they are equal.
+// they are equal. The daemon reports it before the node takes pods again.
 func (s state) done() bool {
-	return s.managed() && s.annotation(machineconfig.State) == machineconfig.Done &&
+	return s.managed() && !s.uncordoning() && s.annotation(machineconfig.State) == machineconfig.Done &&
 		s.annotation(machineconfig.CurrentConfig) == s.annotation(machineconfig.DesiredConfig) &&
 		s.annotation(machineconfig.CurrentImage) == s.annotation(machineconfig.DesiredOSImage)
 }
@@ -55,7 +55,13 @@ func (s state) drained() bool {
 	return strings.HasPrefix(d, machineconfig.DrainVerb+"-")
 }
 
-// ready reports whether the node can run workloads, but for its cordon: reason is "" then.
+// uncordoning reports whether the node waits for the end of its cordon.
+func (s state) uncordoning() bool {
+	d := s.annotation(machineconfig.DesiredDrain)
+	return strings.HasPrefix(d, machineconfig.UncordonVerb+"-") && d != s.annotation(machineconfig.LastAppliedDrain)
+}
+
+// unready reports whether the node can run workloads, but for its cordon: reason is "" then.
 func (s state) unready() (reason string) {
 	ready := false
 	for _, c := range s.node.Status.Conditions {
