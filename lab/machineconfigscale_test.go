@@ -3,8 +3,12 @@ package lab
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"regexp"
+	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,11 +38,11 @@ func BenchmarkMachineConfigRollout(b *testing.B) {
 
 func benchmarkRollout(b *testing.B, nodes int) {
 	kube.TrimCollector() // as labctl does
-	var writes atomic.Int64
+	var writes writeCount
 	count := func(next http.RoundTripper) http.RoundTripper {
 		return doer(func(r *http.Request) (*http.Response, error) {
 			if r.Method != http.MethodGet {
-				writes.Add(1)
+				writes.add(r)
 			}
 			return next.RoundTrip(r)
 		})
@@ -75,7 +79,7 @@ func benchmarkRollout(b *testing.B, nodes int) {
 			var requests int64
 			round := 0
 			for b.Loop() {
-				began, cpu, before := time.Now(), processTime(), writes.Load()
+				began, cpu, before := time.Now(), processTime(), writes.all.Load()
 				name := fmt.Sprintf("50-%s-%d", kind, round)
 				l.create(l.machineConfig(name, "/etc/"+name, "x"))
 				if kind == "image" && round == 0 {
@@ -84,9 +88,10 @@ func benchmarkRollout(b *testing.B, nodes int) {
 				l.awaitUpdated(name)
 				took += time.Since(began)
 				burnt += processTime() - cpu
-				requests += writes.Load() - before
+				requests += writes.all.Load() - before
 				round++
 			}
+			writes.log(b, nodes)
 			n := float64(b.N)
 			b.ReportMetric(took.Seconds()/n, "s-change")
 			b.ReportMetric(float64(burnt.Microseconds())/1000/n/float64(nodes), "cpu-ms/node")
@@ -98,6 +103,39 @@ func benchmarkRollout(b *testing.B, nodes int) {
 	if l.daemons.most > nodes/10 {
 		b.Errorf("%d nodes were updated at a time, want at most %d", l.daemons.most, nodes/10)
 	}
+}
+
+// writeCount counts the requests that write, by what they write.
+type writeCount struct {
+	all atomic.Int64
+
+	mu   sync.Mutex
+	each map[string]int // by method and path without names
+}
+
+// objectNames are names and namespaces in the path of a request.
+var objectNames = regexp.MustCompile(`(/namespaces)/[^/]+|((?:nodes|machineconfigs|machineconfigpools|machineconfignodes|leases|events|jobs|configmaps|secrets|serviceaccounts|machineosbuilds|machineosconfigs))/[^/]+`)
+
+func (w *writeCount) add(r *http.Request) {
+	w.all.Add(1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.each == nil {
+		w.each = map[string]int{}
+	}
+	w.each[r.Method+" "+objectNames.ReplaceAllString(r.URL.Path, "$1$2")]++
+}
+
+// log logs the counts of what is written for at least a tenth of the nodes, and begins anew.
+func (w *writeCount) log(b *testing.B, nodes int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, what := range slices.Sorted(maps.Keys(w.each)) {
+		if n := w.each[what]; n >= nodes/10 {
+			b.Logf("%6d %s", n, what)
+		}
+	}
+	w.each = nil
 }
 
 // awaitUpdated waits until all nodes have a configuration that a MachineConfig is a part of; ""
