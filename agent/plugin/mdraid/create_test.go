@@ -273,7 +273,13 @@ func read(t *testing.T, s *server, want string, off int64) {
 }
 
 func TestImpossibleArraysAreRefused(t *testing.T) {
-	s := newServer(t, 8, 8, 8, 1)
+	s := newServer(t, 8, 8, 8, 1, 200, 200)
+	small := s.members(0, 1)
+	small[1].SizeBytes = 400 << 20
+	full := make([]mdraid.Volume, 128) // one more than a table has entries beside that of the EFI system partition
+	for i := range full {
+		full[i] = volume(fmt.Sprintf("data%d", i), "1", 1, s.members(4, 5))
+	}
 	for name, tt := range map[string]struct {
 		spec    job.RAIDSpec
 		volumes []mdraid.Volume
@@ -284,8 +290,13 @@ func TestImpossibleArraysAreRefused(t *testing.T) {
 		"three of 10": {spec, []mdraid.Volume{volume("root", "1+0", 0, s.members(0, 1, 2))}, "mdraid: array root: 3 disks: level 1+0 needs 4"},
 		"too large":   {spec, []mdraid.Volume{volume("root", "1", 9, s.members(0, 1))}, "mdraid: array root: 9217 MiB on each of 2 disks: the smallest has 7640 MiB left"},
 		"too small":   {spec, []mdraid.Volume{volume("root", "1", 0, s.members(0, 3)), volume("data", "1", 0, s.members(0, 3))}, "mdraid: array data: 0 MiB on each of 2 disks: the smallest has 0 MiB left"},
-		"same name":   {spec, []mdraid.Volume{volume("root", "1", 1, s.members(0, 1)), volume("root", "1", 1, s.members(0, 1))}, `mdraid: array 1: name "root": use one that no other array has`},
-		"no ID":       {job.RAIDSpec{}, nil, "mdraid: the specification has no ID"},
+		"no boot partition": {spec, []mdraid.Volume{volume("root", "1", 0, small)},
+			"mdraid: array root: EFI system partition: disk /dev/sdb: a partition of 550 MiB does not fit: 398 MiB are left after 0 partitions"},
+		"same disk": {spec, []mdraid.Volume{volume("root", "1", 0, s.members(0, 0))},
+			"mdraid: array root: disk /dev/sda: a partition of 7090 MiB does not fit: 0 MiB are left after 3 partitions"},
+		"full table": {spec, full, "mdraid: array data127: disk /dev/sde: its partition table is full: all 128 entries are in use"},
+		"same name":  {spec, []mdraid.Volume{volume("root", "1", 1, s.members(0, 1)), volume("root", "1", 1, s.members(0, 1))}, `mdraid: array 1: name "root": use one that no other array has`},
+		"no ID":      {job.RAIDSpec{}, nil, "mdraid: the specification has no ID"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := mdraid.Create(context.Background(), s, tt.spec, tt.volumes)

@@ -103,7 +103,11 @@ func (p *plan) add(spec job.RAIDSpec, v Volume, level Level, data int64, boots b
 	}
 	if boots {
 		for _, d := range disks {
-			d.esp = d.take(spec, gpt.ESP, "boot", espSize)
+			esp, err := d.take(spec, gpt.ESP, "boot", espSize)
+			if err != nil {
+				return fmt.Errorf("mdraid: array %s: EFI system partition: %w", v.Name, err)
+			}
+			d.esp = esp
 		}
 	}
 	room := disks[0].room()
@@ -123,7 +127,10 @@ func (p *plan) add(spec job.RAIDSpec, v Volume, level Level, data int64, boots b
 	id := deriveUUID(spec.ID, "array", v.Name)
 	made := job.Array{Name: v.Name, UUID: uuid(id), Level: v.Level, SizeBytes: size * data}
 	for i, d := range disks {
-		off := d.take(spec, typeRAID, v.Name, want)
+		off, err := d.take(spec, typeRAID, v.Name, want)
+		if err != nil {
+			return fmt.Errorf("mdraid: array %s: %w", v.Name, err)
+		}
 		d.members = append(d.members, member{off: off, superblock: superblock{
 			array: id, device: deriveUUID(spec.ID, "member", v.Name, d.Name), name: v.Name, made: time.Unix(spec.Made, 0),
 			level: level, members: len(disks), role: i, size: size, room: size,
@@ -150,15 +157,29 @@ func (p *plan) disk(spec job.RAIDSpec, d job.Disk, block int64) *diskPlan {
 // table.
 func (d *diskPlan) room() int64 { return max(0, (d.SizeBytes-mib-d.free)/mib*mib) }
 
-// take adds a partition of whole MiB and returns its offset.
-func (d *diskPlan) take(spec job.RAIDSpec, kind gpt.GUID, name string, size int64) int64 {
-	off := d.free
-	d.free += size
-	d.table.Add(gpt.Partition{
+// take adds a partition of whole MiB and returns its offset. It returns an error that
+// names the disk when the disk or its table has no room for the partition.
+func (d *diskPlan) take(spec job.RAIDSpec, kind gpt.GUID, name string, size int64) (int64, error) {
+	if room := d.room(); size > room {
+		return 0, fmt.Errorf("disk %s: a partition of %d MiB does not fit: %d MiB are left after %d partitions", d.Name, size/mib, room/mib, d.partitions())
+	}
+	off, end := d.free, d.free+size
+	if !d.table.Add(gpt.Partition{
 		Type: kind, ID: gpt.FromUUID(deriveUUID(spec.ID, "partition", name, d.Name)), Name: name,
-		First: uint64(off / d.block), Last: uint64(d.free/d.block - 1),
-	})
-	return off
+		First: uint64(off / d.block), Last: uint64(end/d.block - 1),
+	}) {
+		return 0, fmt.Errorf("disk %s: its partition table is full: all %d entries are in use", d.Name, d.partitions())
+	}
+	d.free = end
+	return off, nil
+}
+
+// partitions returns the number of partitions in the table.
+func (d *diskPlan) partitions() (n int) {
+	for range d.table.All() {
+		n++
+	}
+	return n
 }
 
 // deriveUUID derives a UUID (RFC 9562, version 8) from its arguments.
