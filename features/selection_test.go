@@ -147,10 +147,10 @@ func TestWhatIsNotSelectedBecomesBlankLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.keepLines([]int{20})
-	was, is := strings.Split(several, "\n"), strings.Split(string(f.text()), "\n")
+	before, after := strings.Split(several, "\n"), strings.Split(string(f.text()), "\n")
 	var gone []int
-	for i := range was {
-		if was[i] != is[i] {
+	for i := range before {
+		if before[i] != after[i] {
 			gone = append(gone, i+1)
 		}
 	}

@@ -106,10 +106,10 @@ func TestSubscriptionsSurviveARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := New(spec, nil, &st)
-	was, _ := b.Subscription(stored)
-	is, _ := again.Subscription(stored)
-	if d := cmp.Diff(was, is); d != "" || len(subscribers(again)) != 1 || !is.Suspended {
-		t.Errorf("restored %q (-was +is):\n%s", subscribers(again), d)
+	before, _ := b.Subscription(stored)
+	restored, _ := again.Subscription(stored)
+	if d := cmp.Diff(before, restored); d != "" || len(subscribers(again)) != 1 || !restored.Suspended {
+		t.Errorf("restored %q (-before +restored):\n%s", subscribers(again), d)
 	}
 	if a := again.View().Subscribers; a.Attempts != 7 || a.Interval != DefaultInterval {
 		t.Errorf("restored delivery: %d attempts every %s", a.Attempts, a.Interval)

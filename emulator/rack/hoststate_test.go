@@ -15,15 +15,15 @@ import (
 func TestEveryChangedPartIsStored(t *testing.T) {
 	for _, p := range parts() {
 		for _, beside := range parts() {
-			var was, is hostState
+			var before, after hostState
 			want := map[string]bool{}
 			for _, p := range []partField{p, beside} {
-				at := reflect.ValueOf(&is).Elem().FieldByIndex(p.at)
+				at := reflect.ValueOf(&after).Elem().FieldByIndex(p.at)
 				at.Set(reflect.New(at.Type().Elem()))
 				want["h/"+p.key] = true
 			}
 			got := map[string]bool{}
-			for _, put := range is.changedParts("h", &was) {
+			for _, put := range after.changedParts("h", &before) {
 				got[put.Key] = true
 			}
 			if d := cmp.Diff(want, got); d != "" {

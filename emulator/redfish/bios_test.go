@@ -288,9 +288,9 @@ func TestResetBiosRestoresDefaults(t *testing.T) {
 // TestBIOSPasswordProtectsSettings shows statement C6.
 func TestBIOSPasswordProtectsSettings(t *testing.T) {
 	b := newBench(t)
-	change := func(want int, name, was, is string) []string {
+	change := func(want int, name, oldPassword, newPassword string) []string {
 		t.Helper()
-		body, err := json.Marshal(map[string]string{"PasswordName": name, "OldPassword": was, "NewPassword": is})
+		body, err := json.Marshal(map[string]string{"PasswordName": name, "OldPassword": oldPassword, "NewPassword": newPassword})
 		must(t, err)
 		w := call(t, b.s, "admin", "POST", biosURI+"/Actions/Bios.ChangePassword", string(body))
 		if w.Code != want {

@@ -132,12 +132,12 @@ func TestCoverageIsCurrent(t *testing.T) {
 		}
 		return
 	}
-	is, err := os.ReadFile(coverageFile)
+	got, err := os.ReadFile(coverageFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(string(is), "\n")); diff != "" {
-		t.Errorf("%s is not current: run go generate ./features/rack (-want +is):\n%s", coverageFile, diff)
+	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(string(got), "\n")); diff != "" {
+		t.Errorf("%s is not current: run go generate ./features/rack (-want +got):\n%s", coverageFile, diff)
 	}
 }
 

@@ -40,12 +40,12 @@ func TestReadOnlyRunLeavesTheStateAlone(t *testing.T) {
 			}
 			b.lab.Settle()
 			bmcAfter, machineAfter := h.BMC(), h.Machine()
-			for name, was := range parts(bmcBefore) {
-				is := parts(bmcAfter)[name]
-				if is == was || slices.Contains([]string{"Log", "Audit", "Logins", "Life"}, name) {
+			for name, before := range parts(bmcBefore) {
+				after := parts(bmcAfter)[name]
+				if after == before || slices.Contains([]string{"Log", "Audit", "Logins", "Life"}, name) {
 					continue // Life has the sources of session and entry numbers
 				}
-				if d := cmp.Diff(was, is); d != "" {
+				if d := cmp.Diff(before, after); d != "" {
 					t.Errorf("%s of the BMC (-before +after):\n%s", name, d)
 				}
 			}

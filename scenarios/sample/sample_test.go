@@ -110,15 +110,15 @@ func TestExamplesKeepTheirLinesAndLoseRows(t *testing.T) {
 		if len(got) != 1 {
 			t.Fatalf("Features = %d files, want the feature file alone", len(got))
 		}
-		was, is := strings.Split(outline, "\n"), strings.Split(string(got["a/colours.feature"]), "\n")
-		if len(was) != len(is) {
-			t.Fatalf("%d lines, want %d", len(is), len(was))
+		all, kept := strings.Split(outline, "\n"), strings.Split(string(got["a/colours.feature"]), "\n")
+		if len(all) != len(kept) {
+			t.Fatalf("%d lines, want %d", len(kept), len(all))
 		}
 		var lost []string
-		for i := range was {
-			if is[i] == "" && was[i] != "" {
-				lost = append(lost, row(was[i]))
-			} else if diff := cmp.Diff(was[i], is[i]); diff != "" {
+		for i := range all {
+			if kept[i] == "" && all[i] != "" {
+				lost = append(lost, row(all[i]))
+			} else if diff := cmp.Diff(all[i], kept[i]); diff != "" {
 				t.Errorf("line %d: %s", i+1, diff)
 			}
 		}

@@ -232,8 +232,8 @@ func (s *scenario) resourcesHaveETags() error {
 		if err := s.send("GET", uri, nil, "If-None-Match", tag); err != nil {
 			return err
 		}
-		if is := s.last(); is.status != 304 || is.text != "" || is.header.Get("ETag") != tag {
-			return fmt.Errorf("GET %s with If-None-Match: %s is answered with %s", uri, tag, is)
+		if cached := s.last(); cached.status != 304 || cached.text != "" || cached.header.Get("ETag") != tag {
+			return fmt.Errorf("GET %s with If-None-Match: %s is answered with %s", uri, tag, cached)
 		}
 		return nil
 	})

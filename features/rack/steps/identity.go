@@ -64,8 +64,8 @@ func (s *scenario) registerIdentities(sc *stepRegistry) {
 	sc.Step(`^the BMCs have (\d+) addresses, which IPMI shares$`, func(n int) error {
 		seen := map[netip.Addr]bool{}
 		for _, h := range s.lab.Hosts() {
-			at, is := h.IPMI()
-			if !is || at.Addr() != h.Address().Addr() {
+			at, ok := h.IPMI()
+			if !ok || at.Addr() != h.Address().Addr() {
 				return fmt.Errorf("%s is at %s, its IPMI at %s", h.Name(), h.Address(), at)
 			}
 			seen[at.Addr()] = true

@@ -19,9 +19,9 @@ func (s *scenario) registerInventory(sc *stepRegistry) {
 		shown := map[string]bool{}
 		err := s.eachResource(func(uri string, r response) error {
 			for _, name := range versionProperties {
-				is, ok := r.body[name].(string)
-				if ok && !slices.Contains(versions[uri], is) {
-					return fmt.Errorf("%s of %s is %s, its items have %q", name, uri, is, versions[uri])
+				version, ok := r.body[name].(string)
+				if ok && !slices.Contains(versions[uri], version) {
+					return fmt.Errorf("%s of %s is %s, its items have %q", name, uri, version, versions[uri])
 				}
 				shown[name] = shown[name] || ok
 			}

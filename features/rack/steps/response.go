@@ -116,11 +116,11 @@ func (s *scenario) registerResponses(sc *stepRegistry) {
 		return nil
 	})
 	sc.Step(`^the headers are the saved ones$`, func() error {
-		is, was := s.last().header.Clone(), s.headers.Clone()
-		is.Del("Date")
-		was.Del("Date")
-		if !reflect.DeepEqual(is, was) {
-			return fmt.Errorf("the headers are %v, want %v", is, was)
+		got, saved := s.last().header.Clone(), s.headers.Clone()
+		got.Del("Date")
+		saved.Del("Date")
+		if !reflect.DeepEqual(got, saved) {
+			return fmt.Errorf("the headers are %v, want %v", got, saved)
 		}
 		return nil
 	})

@@ -230,12 +230,12 @@ func (s *scenario) server(n int) *rack.Host { return s.lab.Hosts()[n-1] }
 func (s *scenario) save(name string, value any) { s.saved[name] = fmt.Sprint(value) }
 
 func (s *scenario) equalsSaved(name string, value any) error {
-	was, ok := s.saved[name]
+	saved, ok := s.saved[name]
 	if !ok {
 		return fmt.Errorf("no step has saved %s", name)
 	}
-	if was != fmt.Sprint(value) {
-		return fmt.Errorf("%s is %v, and was %s", name, value, was)
+	if saved != fmt.Sprint(value) {
+		return fmt.Errorf("%s is %v, and was %s", name, value, saved)
 	}
 	return nil
 }
