@@ -2,7 +2,7 @@
 // as net/http/httptest gives them a web server:
 //
 //	func TestMyProvisioner(t *testing.T) {
-//		lab := emulator.Start(t, emulator.Rack{Hosts: 3})
+//		rack := emulator.Start(t, emulator.Rack{Hosts: 3})
 //		host := rack.Host(0)
 //		client := gofish.ClientConfig{Endpoint: host.Endpoint, Username: host.Username, Password: host.Password, HTTPClient: rack.Client}
 //		…

@@ -237,7 +237,7 @@ func TestEjectMediaAfterBoots(t *testing.T) {
 	if s := b.View().Slots[0]; !s.Inserted || s.EjectAfterBoots != 1 {
 		t.Errorf("after one start: %+v", s)
 	}
-	b = New(spec, []Account{admin, gone}, new(b.State())) // as after a restart of the lab
+	b = New(spec, []Account{admin, gone}, new(b.State())) // as after a restart of the rack
 	evs := boot(2)
 	if s := b.View().Slots[0]; s.Image != "" || s.EjectAfterBoots != 0 || len(evs) != 1 {
 		t.Errorf("after two: %+v, events %v", s, evs)

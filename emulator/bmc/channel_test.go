@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// stored is a BMC as it is after a restart of the lab.
+// stored returns a BMC as it is after a restart of the rack.
 func stored(t *testing.T, b *BMC) *BMC {
 	t.Helper()
 	raw, err := json.Marshal(b.State())
@@ -23,7 +23,7 @@ func stored(t *testing.T, b *BMC) *BMC {
 	return New(b.spec, b.factory, &st)
 }
 
-func TestChannelSurvivesARestartOfTheLab(t *testing.T) {
+func TestChannelSurvivesARestartOfTheRack(t *testing.T) {
 	b := newBMC()
 	key := make([]byte, KGSize)
 	key[19] = 0xff

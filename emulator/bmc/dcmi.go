@@ -18,7 +18,7 @@ type PowerLimit struct {
 	SamplingPeriod time.Duration `json:"sampling"` // averaging period
 }
 
-// Discovery holds the settings of DHCP discovery (DCMI 1.5, §6.1.3). The lab has no
+// Discovery holds the settings of DHCP discovery (DCMI 1.5, §6.1.3). The rack has no
 // DHCP server for BMCs.
 type Discovery struct {
 	Options byte          `json:"options,omitempty"` // options to send

@@ -191,7 +191,7 @@ func TestResetToDefaults(t *testing.T) {
 	}
 }
 
-func TestRestartOutlivesTheLab(t *testing.T) {
+func TestRestartOutlivesTheRack(t *testing.T) {
 	b := New(mortal(), []Account{admin}, nil)
 	do(t, b, origin, ResetToDefaults{Type: ResetAll})
 	b.Advance(seconds(10))

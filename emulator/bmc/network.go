@@ -62,7 +62,7 @@ type Reach string
 const (
 	AtStaticAddress  Reach = ""        // at the static address
 	AtBothAddresses  Reach = "beside"  // at its default address too
-	AtDefaultAddress Reach = "in name" // only at its default address: the lab cannot bind the static one
+	AtDefaultAddress Reach = "in name" // only at its default address: the rack cannot bind the static one
 )
 
 // IPv6 holds the IPv6 settings.

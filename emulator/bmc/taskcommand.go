@@ -166,7 +166,7 @@ func (c SetTaskRetention) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// EndOrphanedTasks ends the tasks whose work has stopped because the lab or the
+// EndOrphanedTasks ends the tasks whose work has stopped because the rack or the
 // BMC restarted. Works reports whether a task's work continues.
 type EndOrphanedTasks struct{ Works func(task string) bool }
 

@@ -59,7 +59,7 @@ func TestClientTimeIsTheSlowerOfLabAndRealTime(t *testing.T) {
 				check("after Advance", lab+step, client+step)
 				c.Advance(-step)
 				check("after a negative Advance", lab+step, client+step)
-				c.SetClientLag(c.ClientLag()) // as a lab that is opened again on the same clock
+				c.SetClientLag(c.ClientLag()) // as a rack that is opened again on the same clock
 				check("after SetClientLag", lab+step, client+step)
 			})
 		})

@@ -6,9 +6,10 @@
 // Beside lab time, a Clock has client time, for the time-outs between a BMC and
 // its clients, such as that of a session: a client that pauses for a second has
 // no other clock than its own. Client time runs with the slower of lab time and
-// real time. Advance and Walk move client time as far as lab time. So it is lab time on a Virtual clock and at a factor of at most 1, and
-// otherwise real time from the lab's beginning on, plus what Advance has added.
-// It never jumps by itself: the hosts of a lab do not end each other's sessions.
+// real time. Advance and Walk move client time as far as lab time. So it is lab
+// time on a Virtual clock and at a factor of at most 1, and otherwise real time
+// from the lab's beginning on, plus what Advance has added. It never jumps by
+// itself: the hosts of a rack do not end each other's sessions.
 //
 // Timers make a Jumping clock jump, tickers and LazyFunc do not: they are for
 // housekeeping (a power poll every minute, a password that expires), for which
@@ -86,7 +87,7 @@ const (
 const Slack = 250 * time.Millisecond
 
 const (
-	few       = 64                     // timers that are always jumped to one by one: a lab of two dozen hosts has as many
+	few       = 64                     // timers that are always jumped to one by one: a rack of two dozen hosts has as many
 	slackEach = 250 * time.Microsecond // slack for each further timer, up to Slack
 )
 

@@ -56,7 +56,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// changed publishes the views, as a lab does at the end of a step.
+// changed publishes the views, as a rack does at the end of a step.
 func (h *host) changed() { h.mv, h.bv = h.machine.View(), h.bmc.View() }
 
 func (h *host) IPMIAt(netip.AddrPort) (Host, bool) { return h, true }

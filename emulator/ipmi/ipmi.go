@@ -4,7 +4,7 @@
 // package command one request at a time for each BMC, and connects SOL payloads
 // to the machines' consoles. It stores nothing but sessions and other state
 // that a real BMC loses in a restart. It opens no socket, and knows neither the
-// lab that runs it nor Redfish.
+// rack that runs it nor Redfish.
 package ipmi
 
 import (

@@ -17,7 +17,7 @@ import (
 
 // The root of trust of a machine is a part beside its BMC that has a key and
 // measures what runs (DSP0274, "SPDM"). The key derives from the machine's
-// identity, so that a lab that is built again attests the same.
+// identity, so that a rack that is created again attests the same.
 
 // MeasurementKind is what was measured; the values are DSP0274's
 // DMTFSpecMeasurementValueType.

@@ -18,7 +18,7 @@ type NIC struct {
 
 // Identity holds a server's unique identifiers. All derive from the rack's
 // seed, the server's position and its name, so that Redfish, IPMI, SMBIOS and
-// the agent agree, and a lab that is built again is the same.
+// the agent agree, and a rack that is created again has the same ones.
 type Identity struct {
 	Name string
 	FRUInfo

@@ -272,7 +272,7 @@ func (h *host) pass(d time.Duration) {
 	h.changed(append(events, h.bmc.Advance(h.now)...)...)
 }
 
-// happen simulates the lab's reaction to events.
+// happen simulates the rack's reaction to events.
 func (h *host) happen(evs []machine.Event) (events []bmc.Event) {
 	for len(evs) > 0 {
 		ev := evs[0]

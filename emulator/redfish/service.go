@@ -2,7 +2,7 @@
 // http.Handler for all of them. It authenticates, authorizes and routes requests and
 // sends the responses. Package render makes the representations, the rows of package
 // resource carry out writes, and package vendor has what a vendor changes of either.
-// It knows neither the lab that runs it nor IPMI.
+// It knows neither the rack that runs it nor IPMI.
 package redfish
 
 import (

@@ -280,7 +280,7 @@ func TestSSEReplaysAfterLastEventID(t *testing.T) {
 	if _, got := fresh.next(); len(got) != 1 || !strings.HasPrefix(summaries(got)[0], "ResourceCreated ") {
 		t.Errorf("from the future: %q", summaries(got))
 	}
-	for _, is := range h.BMC().Subscribers.List { // otherwise the lab drops them, which is an event, too
+	for _, is := range h.BMC().Subscribers.List { // otherwise the rack drops them, which is an event, too
 		call(t, s, "admin", "DELETE", resource.SubscriptionsURI+"/"+is.ID, "")
 	}
 	again.ended()

@@ -17,7 +17,7 @@ import (
 // rackState holds the tiles of all servers. A host's views are immutable and replaced when
 // they change, so comparing their addresses finds the hosts that have changed.
 type rackState struct {
-	lab   *rack.Rack
+	rack  *rack.Rack
 	clock clock.PassiveClock // real time
 
 	mu      sync.Mutex
@@ -44,8 +44,8 @@ type shown struct {
 	looked  uint64 // number of the look that found it changed
 }
 
-func newRackState(l *rack.Rack, c clock.PassiveClock) *rackState {
-	s := &rackState{lab: l, clock: c, hosts: l.Hosts(), objects: map[string]Object{}, history: map[string][]Step{}}
+func newRackState(r *rack.Rack, c clock.PassiveClock) *rackState {
+	s := &rackState{rack: r, clock: c, hosts: r.Hosts(), objects: map[string]Object{}, history: map[string][]Step{}}
 	s.shown = make([]shown, len(s.hosts))
 	return s
 }
@@ -71,13 +71,13 @@ func addStep(steps []Step, o Object, at time.Time) []Step {
 
 // setObject sets the object of a host.
 func (s *rackState) setObject(o Object) {
-	h, ok := s.lab.Host(o.Host)
+	h, ok := s.rack.Host(o.Host)
 	if !ok {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.history[o.Host] = addStep(s.history[o.Host], o, s.lab.Clock().Now().UTC())
+	s.history[o.Host] = addStep(s.history[o.Host], o, s.rack.Clock().Now().UTC())
 	s.objects[o.Host] = o
 	s.shown[h.Index()].stale = true
 	if s.heard != nil {
@@ -135,7 +135,7 @@ func (s *rackState) refresh() {
 		return
 	}
 	defer func() { s.rest = s.clock.Now().Add(share * s.clock.Since(began)) }()
-	rules := s.lab.Faults()
+	rules := s.rack.Faults()
 	sum := fnv.New64a()
 	for _, r := range rules {
 		_, _ = fmt.Fprintln(sum, r.ID, r.BMC, r.Phase)

@@ -15,7 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
-// bench is a lab with one server, as a client sees it.
+// bench is a rack with one server, as a client sees it.
 type bench struct {
 	*testing.T
 	l *racktest.Rack

@@ -107,7 +107,7 @@ func extensions(g generation) dialect.OEM {
 }
 
 // writePrivileges sets the role that has the privileges that a client sends. An
-// account of the lab has a role and nothing else: privileges between two roles
+// account of the rack has a role and nothing else: privileges between two roles
 // become the role that lacks none of them.
 func writePrivileges(g generation) func(dialect.ActionCall) (dialect.Effect, error) {
 	return func(c dialect.ActionCall) (dialect.Effect, error) {

@@ -46,7 +46,7 @@ func smartConfig() []dialect.Resource {
 }
 
 // raidTypes maps the standard's RAID types to iLO's [V docs: LogicalDrives.Raid].
-// No controller of the lab makes Raid1ADM and Raid10ADM, of three drives each.
+// No controller of the rack makes Raid1ADM and Raid10ADM, of three drives each.
 var raidTypes = dict{"RAID0": "Raid0", "RAID1": "Raid1", "RAID5": "Raid5", "RAID6": "Raid6", "RAID10": "Raid10", "RAID50": "Raid50", "RAID60": "Raid60"}
 
 // smartWrites are the properties whose PATCH changes volumes.

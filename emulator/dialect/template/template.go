@@ -32,7 +32,7 @@ func Record() dialect.Record {
 			Collect:        30 * time.Second,
 			TaskRetention:  bmc.TaskRetention{Ended: 7 * 24 * time.Hour, Delivered: 30 * time.Second},
 			Key:            bmc.P256,
-			// On is true for the services that the lab implements.
+			// On is true for the services that the rack implements.
 			Network: bmc.Network{
 				HTTPS: bmc.Service{On: true}, SSH: bmc.Service{Port: 22}, IPMI: bmc.Service{On: true}, KVM: bmc.Service{Port: 5900},
 				Media: bmc.Service{On: true, Port: 627}, SNMP: bmc.Service{Port: 161}, SSDP: bmc.Service{Port: 1900}, NTP: bmc.Service{Port: 123},

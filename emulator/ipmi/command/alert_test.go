@@ -54,7 +54,7 @@ func (w *watched) settle(t *testing.T) {
 	}
 }
 
-// happens logs a note and passes it to the event filters, as a lab does.
+// happens logs a note and passes it to the event filters, as a rack does.
 func (w *watched) happens(t *testing.T, n event.Note) {
 	t.Helper()
 	n.At = w.now

@@ -145,7 +145,7 @@ const (
 )
 
 // setDCMIParameter handles Set DCMI Configuration Parameters (§6.1.2). DHCP's
-// address does not change in a lab: a renewed lease has the same one.
+// address does not change in a rack: a renewed lease has the same one.
 func setDCMIParameter(x *Request) error {
 	caps := *x.bmc().DCMI
 	d := &caps.Discovery

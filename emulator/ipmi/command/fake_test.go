@@ -96,7 +96,7 @@ func newHostOf(t testing.TB, profile string) *host {
 
 var profiles sync.Map // by name
 
-// profileOf returns a built-in profile, which is parsed once, as in a lab.
+// profileOf returns a built-in profile, which is parsed once, as in a rack.
 func profileOf(t testing.TB, name string) *machine.Profile {
 	t.Helper()
 	if p, ok := profiles.Load(name); ok {
@@ -120,7 +120,7 @@ func must(t testing.TB, err error) {
 
 func (h *host) locked() func() { h.mu.Lock(); return h.mu.Unlock }
 
-// changed publishes the views, as a lab does at the end of a step.
+// changed publishes the views, as a rack does at the end of a step.
 func (h *host) changed() {
 	mv, bv := h.machine.View(), h.bmc.View()
 	h.mv, h.bv = &mv, &bv
@@ -212,7 +212,7 @@ func (h *host) advance(d time.Duration) {
 	h.changed()
 }
 
-// handleEvents passes events to the BMC, and answers boot attempts as a lab
+// handleEvents passes events to the BMC, and answers boot attempts as a rack
 // does.
 func (h *host) handleEvents(evs []machine.Event) {
 	for len(evs) > 0 {

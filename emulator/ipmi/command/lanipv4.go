@@ -64,7 +64,7 @@ func (x *Request) setStatic(change func(s *bmc.IPv4)) error {
 }
 
 // setAddress sets the IP address. The BMC stays reachable at its old address
-// too, since otherwise the client would be cut off; an address that the lab
+// too, since otherwise the client would be cut off; an address that the rack
 // cannot bind exists in name only.
 func setAddress(x *Request, _ byte, data []byte) error {
 	addr := netip.AddrFrom4([4]byte(data))

@@ -23,7 +23,7 @@ const (
 	addressDisabled = 1
 )
 
-// lanIPv6Parameters are the LAN parameters of IPv6. The lab's network assigns
+// lanIPv6Parameters are the LAN parameters of IPv6. The rack's network assigns
 // the BMC neither addresses nor routers.
 var lanIPv6Parameters = map[byte]*lanParameter{
 	50: readOnlyParameter(dualStack), // IPv4 is always on, and alerts go there

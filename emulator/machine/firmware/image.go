@@ -73,8 +73,8 @@ func (e *ImageError) Error() string {
 	return fmt.Sprintf("firmware: image: %s: %s", e.Defect, e.Detail)
 }
 
-// VendorKey returns the signing key of a vendor in the emulated world. It
-// derives from the name, so that images built anywhere work in every lab; it
+// VendorKey returns the signing key of an emulated vendor. It derives
+// from the name, so that images built anywhere work in every rack; it
 // protects against damage and mix-ups, and is no secret.
 func VendorKey(vendor string) ed25519.PrivateKey {
 	seed := sha256.Sum256([]byte("metalab firmware vendor key 1: " + vendor))

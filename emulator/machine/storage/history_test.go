@@ -102,7 +102,7 @@ func (h *history) command() Command {
 	}[h.rnd.IntN(4)]
 }
 
-// step does something, twice if the lab is killed before it has stored it.
+// step does something, twice if the rack is killed before it has stored it.
 func (h *history) step(what func() error) {
 	before, on := h.State(), h.on
 	err := what()
@@ -177,7 +177,7 @@ func (h *history) write() {
 }
 
 // After any sequence of commands to drives and volumes, a readable volume has the
-// bytes that were written to it, also when the lab is killed in between.
+// bytes that were written to it, also when the rack is killed in between.
 func TestVolumesKeepTheirBytesThroughAnything(t *testing.T) {
 	total := map[string]int{}
 	for seed := range uint64(10) {

@@ -7,7 +7,7 @@ import (
 )
 
 // New drives and volumes have identities that derive from their controller's
-// serial number and a counter, so that a lab that is built again and treated
+// serial number and a counter, so that a rack that is created again and treated
 // alike has the same ones.
 
 func drawn(serial, kind string, n int) [sha256.Size]byte {

@@ -50,7 +50,7 @@ func testServer(disk Model) []Controller {
 }
 
 // bench is a server with its drives: it does the work that the subsystem asks
-// for before it keeps the state, as a lab does.
+// for before it keeps the state, as a rack does.
 type bench struct {
 	*testing.T
 	*Subsystem

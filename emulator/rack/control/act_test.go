@@ -24,7 +24,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/snapshot"
 )
 
-// serve starts a lab of two hosts with its control API.
+// serve starts a rack of two hosts with its control API.
 func serve(t *testing.T) (*racktest.Rack, *control.Client) {
 	t.Helper()
 	runtimeDir(t)

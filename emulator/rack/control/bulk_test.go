@@ -19,7 +19,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
-// serveControl serves the control API of a lab with some hosts.
+// serveControl serves the control API of a rack with some hosts.
 func serveControl(t testing.TB, count int) (*racktest.Rack, *control.Client) {
 	t.Helper()
 	l := racktest.Start(t, rack.Config{Rack: new(rackfile.Default(count))})
@@ -74,7 +74,7 @@ func TestPowerAllReportsEachHost(t *testing.T) {
 
 // BenchmarkPower measures how long `labctl host power` takes for all hosts: one request
 // for all, one for each, and the floor: the same resets of the same servers as a machine
-// model alone, without a lab that stores, publishes and schedules what follows. of-floor is
+// model alone, without a rack that stores, publishes and schedules what follows. of-floor is
 // the time of a host in proportion to the floor's; floor and requests take turns.
 func BenchmarkPower(b *testing.B) {
 	for _, way := range []struct {

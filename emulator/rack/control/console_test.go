@@ -15,7 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/racktest"
 )
 
-// running starts a lab whose first host runs a system.
+// running starts a rack whose first host runs a system.
 func running(t *testing.T) (*racktest.Rack, *control.Client) {
 	t.Helper()
 	runtimeDir(t)

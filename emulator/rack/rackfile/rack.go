@@ -30,7 +30,7 @@ import (
 // Kind is the value of the field kind of a rack file.
 const Kind = "Lab"
 
-// MaxHosts is how many hosts a lab may have. Half a million take the addresses
+// MaxHosts is how many hosts a rack may have. Half a million take the addresses
 // from 127.64.0.1 up to 127.71, which leaves room below 127.128.
 const MaxHosts = 500_000
 
@@ -56,7 +56,7 @@ type Rack struct {
 	Hosts []Group `json:"hosts"` // at least one
 }
 
-// Account is an account of every BMC of the lab.
+// Account is an account of every BMC of the rack.
 type Account struct {
 	Name     string `json:"name"`               // 1 to 16 printable characters without a colon
 	Password string `json:"password,omitempty"` // up to 20 printable characters; "": the lab makes one
@@ -104,9 +104,9 @@ type Timings struct {
 	Dump     *fault.Duration `json:"dump,omitempty"`     // memory dump of an operating system that has crashed
 }
 
-// Host is one host of the lab.
+// Host is one host of the rack.
 type Host struct {
-	Index   int // counted from 0 over the hosts that this lab runs
+	Index   int // counted from 0 over the hosts that this rack runs
 	Name    string
 	Profile string
 	Rack    string // "" outside of racks
@@ -116,8 +116,8 @@ type Host struct {
 	OSRelease string
 }
 
-// Default returns a lab with a number of generic hosts, node-0 and up, and one
-// administrator whose password the lab makes.
+// Default returns a rack with a number of generic hosts, node-0 and up, and one
+// administrator whose password the rack makes.
 func Default(hosts int) Lab {
 	l := Lab{Kind: Kind, Hosts: []Group{{Count: hosts}}}
 	l.fill()
@@ -179,7 +179,7 @@ func (l *Lab) Total() int {
 	return n
 }
 
-// Len returns the number of hosts that this lab runs.
+// Len returns the number of hosts that this rack runs.
 func (l *Lab) Len() int {
 	n := l.Total()
 	if p := l.Part; p != nil {
@@ -196,7 +196,7 @@ func (l *Lab) First() int {
 	return l.Part.First
 }
 
-// Each returns the hosts that this lab runs in their order. Groups with the same prefix
+// Each returns the hosts that this rack runs in their order. Groups with the same prefix
 // share one numbering, so that names are unique.
 func (l *Lab) Each() []Host {
 	hosts, number := make([]Host, 0, l.Len()), -1
@@ -226,7 +226,7 @@ func (l *Lab) Admin() (Account, bool) {
 	return l.Accounts[i], true
 }
 
-// Diff returns the differences that keep a lab that was made as a from being started
+// Diff returns the differences that keep a rack that was made as a from being started
 // as b. It leaves out the fields that Adopt copies, and passwords that b leaves
 // open.
 func Diff(a, b Lab) []string {

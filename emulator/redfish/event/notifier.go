@@ -1,7 +1,7 @@
 // Package event makes the Redfish events of changes to a host (DSP0266,
 // "Eventing"): it turns a change into event records, selects the records of each
 // subscription by its filters, encodes the bodies, and buffers the latest events
-// for event streams. It sends nothing: the lab posts the deliveries, and package
+// for event streams. It sends nothing: the rack posts the deliveries, and package
 // redfish writes the streams.
 package event
 
