@@ -27,7 +27,8 @@ var ErrDamaged = errors.New("GPT is damaged")
 
 var le = binary.LittleEndian
 
-// Table is a partition table. It keeps what it does not know of a header and of entries.
+// Table is a partition table. It keeps the bytes of its header and its entries that this
+// package does not interpret: a changed table must not lose data of other programs.
 type Table struct {
 	block   int64  // bytes
 	header  []byte // a block

@@ -45,8 +45,9 @@ func (d *daemon) update(ctx context.Context, n *corev1.Node, s onDisk, want targ
 	return d.drainAndApply(ctx, n, s, u, next)
 }
 
-// begin records an update, after it has found that the change can be applied. An update that is
-// under way is given up: what it may have written is remembered.
+// begin records an update, after it has found that the change can be applied. It gives up an
+// update in progress, given, and records the files that this one may have written, so that the
+// new one removes them.
 func (d *daemon) begin(ctx context.Context, n *corev1.Node, s onDisk, given *update, gaveUp *content, want target, forced bool) (*update, *content, error) {
 	next, err := d.machineConfig(ctx, want.config)
 	if err != nil {

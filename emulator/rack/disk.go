@@ -60,9 +60,9 @@ func (h *Host) Medium(id string) (*Disk, error) {
 	return &Disk{host: h, id: id, size: v.Shelf()[i].Model.Capacity}, nil
 }
 
-// Attach returns the content of what the system of one boot sees as a disk. As soon
-// as that system has stopped, each read and write fails with ErrDown, and no write
-// that was under way lands later.
+// Attach returns the content of a device that the system of one boot sees as a disk. As
+// soon as that system has stopped, each read and write fails with ErrDown, and no write
+// that it had begun changes the content later.
 func (h *Host) Attach(boot uint64, id string) (*Disk, error) {
 	i, devices := 0, h.Machine().Storage.Devices()
 	if i = slices.IndexFunc(devices, func(d storage.Device) bool { return d.ID == id }); i < 0 {
@@ -153,7 +153,8 @@ func (d *Disk) Discard(off, n int64) error {
 	})
 }
 
-// Sync returns when what was written is as durable as the rack's state.
+// Sync makes the bytes of the disk as durable as the rack's state (see Config.Fsync),
+// because a system relies on the bytes that it has flushed.
 func (d *Disk) Sync() error {
 	return d.use(func(m storage.Medium) error {
 		if s, ok := m.(interface{ Sync() error }); ok {

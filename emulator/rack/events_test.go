@@ -53,7 +53,7 @@ func listen(t *testing.T) *listener {
 	return l
 }
 
-// take returns what has come since the last call.
+// take returns the events that have come since the last call.
 func (l *listener) take() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

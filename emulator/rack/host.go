@@ -222,7 +222,7 @@ func (h *Host) Apply(ctx context.Context, c machine.Command) error {
 	return errors.Join(err, h.commit(st))
 }
 
-// advance does what has become due.
+// advance commits a step when a deadline of the host has passed.
 func (h *Host) advance() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -309,9 +309,10 @@ func accounts(of []rackfile.Account, spec *bmc.AccountSpec) []bmc.Account {
 	return out
 }
 
-// resume continues what was under way when the rack was last closed or killed:
-// images that had not arrived are lost, and Config.Events gets the boot that each
-// machine tries, or the system that it runs, once more.
+// resume takes up the hosts as the last close or kill of the rack left them. It drops
+// images that had not arrived and ends tasks whose work has stopped. Config.Events gets
+// the boot that each machine tries, or the system that it runs, once more, because its
+// receiver has started anew, too.
 func (l *Rack) resume() error {
 	var media []store.Image
 	var updates []store.Image

@@ -55,7 +55,8 @@ type Config struct {
 	// "lo:PORT" does the same at that port, or at any free one if PORT is 0.
 	// "ADDRESS:FIRSTPORT" gives each BMC its own port of that address, from
 	// FIRSTPORT up, or from any free one if that is 0.
-	// The rack stores what was chosen and takes it again the next time.
+	// The rack stores the addresses that it has chosen and takes them again the next
+	// time, because clients have noted them.
 	Listen string
 	// Advertise is the DNS name of the address at which BMCs listen, for clients to which
 	// that address is not known or does not stay the same; "" for none.
@@ -168,7 +169,7 @@ func (l *Rack) Definition() rackfile.Lab { return l.definition }
 // Clock returns the lab's clock.
 func (l *Rack) Clock() *clock.Clock { return l.clock }
 
-// Journal returns the journal of what has happened since the rack was opened.
+// Journal returns the journal of requests and events since the rack was opened.
 func (l *Rack) Journal() *journal.Journal { return l.journal }
 
 // CAFile returns the file with the certificate, in PEM, of the authority that

@@ -173,7 +173,7 @@ func (l *Rack) tick() {
 	}
 }
 
-// drive advances what is due at every tick, and saves the lab's time.
+// drive advances the hosts with passed deadlines at every tick, and saves the lab's time.
 func (l *Rack) drive(ctx context.Context) error {
 	save := l.clock.NewTicker(saveInterval)
 	defer save.Stop()

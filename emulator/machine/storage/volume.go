@@ -54,7 +54,7 @@ func NewVolume(g Geometry, at Extent, members []Medium) (*Volume, error) {
 // Size returns the volume's capacity in bytes.
 func (v *Volume) Size() int64 { return v.Capacity(v.rows) }
 
-// Sync returns when everything written is as durable as the drives make it.
+// Sync flushes the drives of the volume: writes are then as durable as the drives make them.
 func (v *Volume) Sync() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

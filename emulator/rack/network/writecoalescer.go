@@ -43,7 +43,7 @@ func (w *writeCoalescer) take(b []byte) bool {
 	return true
 }
 
-// release returns what was collected, and nil when nothing was.
+// release returns the collected bytes, and nil when there are none.
 func (w *writeCoalescer) release() *[]byte {
 	held := w.held
 	w.held = nil
@@ -75,7 +75,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return c.TCPConn.Write(b)
 }
 
-// send sends what was collected. The caller does not hold c.mu: the client may be
+// send sends collected bytes. The caller does not hold c.mu: the client may be
 // slow.
 func (c *Conn) send(held *[]byte) error {
 	if held == nil {
@@ -87,7 +87,7 @@ func (c *Conn) send(held *[]byte) error {
 	return err
 }
 
-// flush sends what was collected and ends the response.
+// flush sends the collected bytes and ends the response.
 func (c *Conn) flush() error {
 	c.mu.Lock()
 	c.coalescer.on = false

@@ -120,7 +120,7 @@ func (p *Poster) Post(box EventSource, id string, at time.Time, body []byte) {
 	}
 }
 
-// Resume posts what was held back while a subscription was suspended, but for events
+// Resume posts the events that waited while a subscription was suspended, except those
 // from before since.
 func (p *Poster) Resume(box EventSource, id string, since time.Time) {
 	p.mu.Lock()

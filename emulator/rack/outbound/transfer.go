@@ -34,8 +34,8 @@ type transfer struct {
 	attemptsInVain int    // attempts since the last received byte
 }
 
-// run requests what is missing. It returns whether the transfer can be resumed after
-// the error.
+// run requests the bytes of the image that are missing. It returns whether the transfer
+// can be resumed after the error.
 func (t *transfer) run() (again bool, err error) {
 	req, err := http.NewRequestWithContext(t.watchdog.ctx, http.MethodGet, t.url, nil)
 	if err != nil {

@@ -205,7 +205,9 @@ func (d *Disk) zero(f *os.File, off, end int64) error {
 	}
 }
 
-// Sync returns when what was written is as durable as the store's saves.
+// Sync makes the bytes of the disk as durable as the values that the store saves: with
+// Config.Fsync they survive a power cut. Otherwise there is nothing to do, because
+// written bytes survive the death of the process.
 func (d *Disk) Sync() error {
 	if !d.store.fsync {
 		return nil

@@ -28,8 +28,8 @@ type valueKey struct {
 	key  string
 }
 
-// remember adds a batch of the log to what is not in bbolt yet. It copies the values:
-// those of replay are parts of one buffer.
+// remember adds a batch of the log to the values that bbolt does not have yet. It copies
+// the values, because those of replay are parts of one buffer.
 func (s *Store) remember(at time.Time, puts []rawPut) {
 	for _, p := range puts {
 		at := valueKey{p.kind, p.key}
