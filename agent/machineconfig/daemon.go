@@ -46,6 +46,7 @@ type daemon struct {
 	watched  string        // configuration whose files are watched
 	stop     func()        // ends the watch
 	pull     pull
+	parsed   parses
 	certSeen time.Time
 	drift    string // reason of the last event
 	lastText string // text of the error that was logged last
@@ -240,6 +241,7 @@ func (d *daemon) steady(ctx context.Context, n *corev1.Node, s onDisk) (time.Dur
 		d.report(err) // the files are compared at each Poll
 		d.dirty.Store(true)
 	}
+	d.parsed = parses{}
 	look := d.dirty.Swap(false)
 	if look || n.Annotations[machineconfig.State] != machineconfig.Done {
 		if err := validate(d.System, s.config, ofCertificates); err != nil {
@@ -361,7 +363,7 @@ func (d *daemon) machineConfig(ctx context.Context, name string) (*content, erro
 	if err != nil {
 		return nil, fmt.Errorf("MachineConfig %s: %w", name, err)
 	}
-	c, err := parseContent(raw)
+	c, err := d.parsed.content(raw)
 	if err != nil {
 		return nil, &failure{machineconfig.Unreconcilable, err, 0}
 	}

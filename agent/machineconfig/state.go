@@ -61,7 +61,7 @@ func (d *daemon) readState() (s onDisk, err error) {
 	raw, err := d.System.ReadFile(configState)
 	switch {
 	case err == nil:
-		if s.config, err = parseContent(raw); err != nil {
+		if s.config, err = d.parsed.content(raw); err != nil {
 			return s, fmt.Errorf("%s: %w", configState, err)
 		}
 	case !errors.Is(err, fs.ErrNotExist):

@@ -26,7 +26,7 @@ func (d *daemon) update(ctx context.Context, n *corev1.Node, s onDisk, want targ
 	var next *content
 	if u != nil {
 		var err error
-		if next, err = parseContent(u.Config); err != nil {
+		if next, err = d.parsed.content(u.Config); err != nil {
 			return 0, degraded(fmt.Errorf("%s: %w", updateState, err))
 		}
 	}
