@@ -88,6 +88,15 @@ func forceRestart(ctx context.Context, r *Run) Outcome {
 	if err != nil {
 		return Judge(err)
 	}
+	place, err := r.Place(ctx)
+	if err != nil {
+		return Judge(err)
+	}
+	system, _, err := r.Get(ctx, place.SystemURI)
+	if err != nil {
+		return Judge(err)
+	}
+	resetAt := restartTimes(system)
 	resp, err := r.reset(ctx, "ForceRestart")
 	if err != nil {
 		return Judge(err)
@@ -95,14 +104,10 @@ func forceRestart(ctx context.Context, r *Run) Outcome {
 	if resp.Status/100 != 2 {
 		return Failed("Reset ForceRestart: %s", resp.Problem())
 	}
-	place, err := r.Place(ctx)
-	if err != nil {
-		return Judge(err)
-	}
-	seen := false // the restart: the power or the boot state changed
+	seen := false // the restart: the power, the boot state or a time of them changed
 	if _, err = r.Poll(ctx, powerInterval/4, r.patience(time.Minute), func() (bool, error) {
 		v, _, err := r.Get(ctx, place.SystemURI)
-		seen = v.At("PowerState").TextOr("On") != "On" || len(before) > 0 && bootState(v) != before[len(before)-1]
+		seen = v.At("PowerState").TextOr("On") != "On" || len(before) > 0 && bootState(v) != before[len(before)-1] || restartTimes(v) != resetAt
 		return seen, err
 	}); err != nil {
 		return Judge(err)
@@ -121,6 +126,12 @@ func forceRestart(ctx context.Context, r *Run) Outcome {
 		return Failed("ForceRestart is answered %d, and the system does not restart", resp.Status)
 	}
 	return Passed("").With("boot states", "%s", strings.Join(states, " "))
+}
+
+// restartTimes returns the times of a system that a restart changes, "" without them. They tell of
+// one that was over before the next look.
+func restartTimes(system Value) [2]string {
+	return [2]string{system.At("LastResetTime").TextOr(""), system.At("BootProgress", "LastStateTime").TextOr("")}
 }
 
 // gracefulShutdown shuts down a system in POST, which has no operating system, and
