@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -154,7 +156,7 @@ func (a *agent) writeItem(ctx context.Context, m *lcmv1.LCMMachine, name string,
 func (a *agent) run(ctx context.Context, m *lcmv1.LCMMachine, it lcmv1.LCMStateItem) result {
 	runner, known := runners[it.Runner]
 	if !known {
-		return failed(fmt.Errorf("runner %q is not downloader, bash or ansible", it.Runner))
+		return failed(fmt.Errorf("runner %q is none of %v", it.Runner, slices.Sorted(maps.Keys(runners))))
 	}
 	timeout := defaultTimeout
 	if text := it.Params[item.ParamTimeout]; text != "" {
