@@ -156,14 +156,17 @@ func releaseHost(h *metal3.BareMetalHost, _ *facts) {
 
 // profileCondition returns the condition of a Machine that names a profile. That of a host
 // with an image stays as it was when the image was written.
-func profileCondition(f *facts, was []baremetalv1.Condition) baremetalv1.Condition {
+func profileCondition(f *facts, _ decision, was []baremetalv1.Condition) *baremetalv1.Condition {
 	p := f.profile
-	out := baremetalv1.Condition{Type: conditionProfile, Ready: p.problem == "", Message: cmp.Or(p.problem, p.note)}
+	if p.ref.Name == "" || !f.machine.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	out := &baremetalv1.Condition{Ready: p.problem == "", Message: cmp.Or(p.problem, p.note)}
 	switch {
 	case f.host != nil && f.host.Spec.Image != nil:
 		i := slices.IndexFunc(was, func(c baremetalv1.Condition) bool { return c.Type == conditionProfile })
 		if i >= 0 && strings.HasPrefix(was[i].Message, p.String()+" ") {
-			return was[i]
+			return &was[i]
 		}
 		out.Ready, out.Message = true, fmt.Sprintf("%s takes effect when a host is provisioned again: BareMetalHost %s has its image", p, f.host.Name)
 	case out.Message == "":

@@ -20,7 +20,7 @@ const (
 	StatusAwaitsDeployment   = "AwaitsDeployment"
 )
 
-// statusOf returns the status of a Machine. Conditions of other types stay.
+// statusOf returns the status of a Machine.
 func statusOf(f *facts, d decision) clusterv1.MachineStatus {
 	out := *f.machine.Status.DeepCopy()
 	if out.ProviderStatus == nil {
@@ -32,15 +32,11 @@ func statusOf(f *facts, d decision) clusterv1.MachineStatus {
 	spec := f.machine.Spec.ProviderSpec.Value
 	p.Maintenance, p.UpgradeIndex = spec.Maintenance, spec.UpgradeIndex
 	p.Delete = !f.machine.DeletionTimestamp.IsZero()
-	instance := instanceOf(f, d)
+	instance := instanceCondition(f, d, nil)
 	p.ProviderInstanceState = nil
 	if f.host != nil && claimedBy(f.host, f.machine) {
 		p.ProviderInstanceState = &baremetalv1.InstanceState{ID: f.named, State: string(f.host.Status.Provisioning.State), Ready: instance.Ready}
 		p.Hardware = hardwareOf(f.host)
-	}
-	conditions := []baremetalv1.Condition{instance}
-	if f.profile.ref.Name != "" && f.machine.DeletionTimestamp.IsZero() {
-		conditions = append(conditions, profileCondition(f, p.Conditions))
 	}
 	out.Addresses, p.PrivateIP, p.Reboot, p.PrepareDeletionPhase = nil, "", nil, ""
 	if l := f.lcm; l != nil {
@@ -54,21 +50,35 @@ func statusOf(f *facts, d decision) clusterv1.MachineStatus {
 			p.Reboot = &baremetalv1.RebootRequest{Required: true, Reason: h.RebootReason}
 		}
 		p.PrepareDeletionPhase = l.Status.PrepareDeletionPhase
-		if deploying(f) {
-			conditions = append(conditions, lcmCondition(l))
-		}
-		if l.Spec.PrepareDeletion || l.Status.PrepareDeletionPhase != "" {
-			conditions = append(conditions, deletionCondition(l))
-		}
 	}
-	for _, c := range p.Conditions {
-		if !slices.Contains(writtenConditions, c.Type) {
-			conditions = append(conditions, c)
-		}
-	}
-	p.Conditions = conditions
-	p.Ready = p.Status == string(lcmv1.StateReady) && !slices.ContainsFunc(conditions, func(c baremetalv1.Condition) bool { return !c.Ready })
+	p.Conditions = conditionsOf(f, d, p.Conditions)
+	p.Ready = p.Status == string(lcmv1.StateReady) && !slices.ContainsFunc(p.Conditions, func(c baremetalv1.Condition) bool { return !c.Ready })
 	return out
+}
+
+// written are the types of the conditions that the provider writes, in their order. of
+// returns the condition of a Machine, nil when it has none; was are those before.
+var written = []struct {
+	kind string
+	of   func(f *facts, d decision, was []baremetalv1.Condition) *baremetalv1.Condition
+}{
+	{baremetalv1.ConditionProviderInstance, instanceCondition},
+	{conditionProfile, profileCondition},
+	{baremetalv1.ConditionLCM, lcmCondition},
+	{baremetalv1.ConditionPrepareDeletion, deletionCondition},
+}
+
+// conditionsOf returns the conditions of a Machine. Those of other types stay.
+func conditionsOf(f *facts, d decision, was []baremetalv1.Condition) (out []baremetalv1.Condition) {
+	others := slices.Clone(was)
+	for _, w := range written {
+		others = slices.DeleteFunc(others, func(c baremetalv1.Condition) bool { return c.Type == w.kind })
+		if c := w.of(f, d, was); c != nil {
+			c.Type = w.kind
+			out = append(out, *c)
+		}
+	}
+	return append(out, others...)
 }
 
 // deploying reports whether LCM deploys to the machine, or has.
@@ -97,26 +107,30 @@ func ladder(f *facts) string {
 	return string(f.lcm.Status.State)
 }
 
-func instanceOf(f *facts, d decision) baremetalv1.Condition {
-	c := baremetalv1.Condition{Type: baremetalv1.ConditionProviderInstance, Message: d.message}
+func instanceCondition(f *facts, d decision, _ []baremetalv1.Condition) *baremetalv1.Condition {
+	c := &baremetalv1.Condition{Message: d.message}
 	c.Ready = c.Message == "" && f.machine.DeletionTimestamp.IsZero() && f.host != nil && claimedBy(f.host, f.machine) && provisioned(f.host)
 	return c
 }
 
-func lcmCondition(l *lcmv1.LCMMachine) baremetalv1.Condition {
-	c := baremetalv1.Condition{Type: baremetalv1.ConditionLCM, Ready: l.Status.State == lcmv1.StateReady}
+func lcmCondition(f *facts, _ decision, _ []baremetalv1.Condition) *baremetalv1.Condition {
+	if !deploying(f) {
+		return nil
+	}
+	c := &baremetalv1.Condition{Ready: f.lcm.Status.State == lcmv1.StateReady}
 	if !c.Ready {
-		c.Message = fmt.Sprintf("the LCMMachine is %s", l.Status.State)
+		c.Message = fmt.Sprintf("the LCMMachine is %s", f.lcm.Status.State)
 	}
 	return c
 }
 
-// writtenConditions are the types of the conditions that the provider writes.
-var writtenConditions = []string{baremetalv1.ConditionProviderInstance, baremetalv1.ConditionLCM, baremetalv1.ConditionPrepareDeletion, conditionProfile}
-
 // deletionCondition is there while the deletion of a Machine is prepared or was.
-func deletionCondition(l *lcmv1.LCMMachine) baremetalv1.Condition {
-	c := baremetalv1.Condition{Type: baremetalv1.ConditionPrepareDeletion, Ready: l.Status.PrepareDeletionPhase == lcmv1.DeletionCompleted}
+func deletionCondition(f *facts, _ decision, _ []baremetalv1.Condition) *baremetalv1.Condition {
+	l := f.lcm
+	if l == nil || !l.Spec.PrepareDeletion && l.Status.PrepareDeletionPhase == "" {
+		return nil
+	}
+	c := &baremetalv1.Condition{Ready: l.Status.PrepareDeletionPhase == lcmv1.DeletionCompleted}
 	if !c.Ready {
 		c.Message = phaseText(l)
 	}
