@@ -5,7 +5,7 @@
 package v1alpha1
 
 import (
-	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	baremetalv1alpha1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -143,7 +143,7 @@ func (in *ClusterStatus) DeepCopyInto(out *ClusterStatus) {
 	}
 	if in.ProviderStatus != nil {
 		in, out := &in.ProviderStatus, &out.ProviderStatus
-		*out = new(baremetalv1.ClusterProviderStatus)
+		*out = new(baremetalv1alpha1.ClusterProviderStatus)
 		(*in).DeepCopyInto(*out)
 	}
 }
@@ -284,7 +284,7 @@ func (in *MachineStatus) DeepCopyInto(out *MachineStatus) {
 	}
 	if in.ProviderStatus != nil {
 		in, out := &in.ProviderStatus, &out.ProviderStatus
-		*out = new(baremetalv1.MachineProviderStatus)
+		*out = new(baremetalv1alpha1.MachineProviderStatus)
 		(*in).DeepCopyInto(*out)
 	}
 	if in.Addresses != nil {

@@ -5,7 +5,7 @@
 package v1alpha1
 
 import (
-	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	lcmv1alpha1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -372,20 +372,20 @@ func (in *ClusterReleaseSpec) DeepCopyInto(out *ClusterReleaseSpec) {
 	}
 	if in.Agent != nil {
 		in, out := &in.Agent, &out.Agent
-		*out = new(lcmv1.AgentConfig)
+		*out = new(lcmv1alpha1.AgentConfig)
 		(*in).DeepCopyInto(*out)
 	}
 	if in.MachineTypes != nil {
 		in, out := &in.MachineTypes, &out.MachineTypes
-		*out = make(map[lcmv1.MachineType][]lcmv1.LCMStateItem, len(*in))
+		*out = make(map[lcmv1alpha1.MachineType][]lcmv1alpha1.LCMStateItem, len(*in))
 		for key, val := range *in {
-			var outVal []lcmv1.LCMStateItem
+			var outVal []lcmv1alpha1.LCMStateItem
 			if val == nil {
 				(*out)[key] = nil
 			} else {
 				inVal := (*in)[key]
 				in, out := &inVal, &outVal
-				*out = make([]lcmv1.LCMStateItem, len(*in))
+				*out = make([]lcmv1alpha1.LCMStateItem, len(*in))
 				for i := range *in {
 					(*in)[i].DeepCopyInto(&(*out)[i])
 				}
