@@ -11,9 +11,22 @@ import (
 	"unicode"
 )
 
+// makers are the names of vendors and of their BMCs that no package of emulator/dialect has.
+var makers = []string{"dell", "hpe", "lenovo", "bmcweb", "fujitsu", "huawei", "ami"}
+
 // vendors are the names of vendors and of their BMCs.
-var vendors = []string{
-	"dell", "idrac", "hpe", "ilo", "lenovo", "xcc", "supermicro", "openbmc", "bmcweb", "fujitsu", "irmc", "huawei", "ibmc", "megarac", "ami",
+var vendors = append(dialectPackages(), makers...)
+
+// dialectPackages returns the names of the packages below emulator/dialect that have a
+// vendor's records.
+func dialectPackages() (names []string) {
+	for _, r := range Table {
+		name, below := strings.CutPrefix(r.Package, "emulator/dialect/")
+		if below && !slices.Contains([]string{"file", "generic", "quirk", "template"}, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // oneForAll are the packages that are the same for all vendors: what differs is
