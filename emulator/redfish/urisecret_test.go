@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
-	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
@@ -96,10 +95,7 @@ func keepSecrets(t *testing.T, s *Service, h *host) {
 // information and the query of a URI in it: in all dialects, with their OEM resources, tasks,
 // logs and jobs.
 func TestURISecretsAreHiddenFromUsersWhoMayNotChangeTheResource(t *testing.T) {
-	all := append(slices.Clone(vendors), struct {
-		record   *dialect.Record
-		profiles []string
-	}{&generic.Record, []string{"generic"}})
+	all := append(slices.Clone(vendors), modelsOf{&generic.Record, []string{"generic"}})
 	for _, v := range all {
 		t.Run(v.record.Name, func(t *testing.T) {
 			s, h := newVendorHost(t, v.record, v.profiles[0])

@@ -3,9 +3,12 @@ package redfish
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/url"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +18,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/dialect/generic"
 	"github.com/metalab-dev/metalab/emulator/dialect/ibmc"
 	"github.com/metalab-dev/metalab/emulator/dialect/idrac"
 	"github.com/metalab-dev/metalab/emulator/dialect/ilo"
@@ -27,30 +31,58 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
 	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
+	"github.com/metalab-dev/metalab/fixtures"
 )
 
-// vendors lists the dialects with the profiles of their servers.
-var vendors = []struct {
+// modelsOf is a dialect with the profiles of its servers.
+type modelsOf struct {
 	record   *dialect.Record
 	profiles []string
-}{
-	{&openbmc.Record, []string{"openbmc-tiogapass", "openbmc-mtjade"}},
-	{&irmc.S5, []string{"fujitsu-rx2540-m5", "fujitsu-rx2530-m6"}},
-	{&irmc.S6, []string{"fujitsu-rx2540-m7", "fujitsu-rx2530-m7"}},
-	{&idrac.Eight, []string{"dell-r730"}},
-	{&idrac.NineFive, []string{"dell-r640"}},
-	{&idrac.Nine, []string{"dell-r650", "dell-r760"}},
-	{&idrac.Ten, []string{"dell-r770"}},
-	{&ibmc.Record, []string{"huawei-2288h-v5", "huawei-1288h-v5"}},
-	{&xcc.First, []string{"lenovo-sr650-v2"}},
-	{&xcc.Second, []string{"lenovo-sr650-v3"}},
-	{&supermicro.X11, []string{"supermicro-1029u"}},
-	{&supermicro.X13, []string{"supermicro-621c"}},
-	{&megarac.Record, []string{"gigabyte-r282", "lenovo-sr655"}},
-	{&ilo.ILO4, []string{"hpe-dl360-gen9", "hpe-dl380-gen9"}},
-	{&ilo.ILO5, []string{"hpe-dl360-gen10", "hpe-dl380-gen10"}},
-	{&ilo.ILO6, []string{"hpe-dl360-gen11", "hpe-dl380-gen11"}},
-	{&ilo.ILO7, []string{"hpe-dl360-gen12", "hpe-dl380-gen12"}},
+}
+
+// vendors lists the dialects of vendors. emulator/rack, which imports this package, has
+// them, too: TestVendorsHaveEveryProfile fails when one is missing.
+var vendors = withProfiles(
+	&openbmc.Record, &irmc.S5, &irmc.S6, &idrac.Eight, &idrac.NineFive, &idrac.Nine, &idrac.Ten, &ibmc.Record, &xcc.First, &xcc.Second,
+	&supermicro.X11, &supermicro.X13, &megarac.Record, &ilo.ILO4, &ilo.ILO5, &ilo.ILO6, &ilo.ILO7,
+)
+
+// withProfiles returns dialects with the built-in profiles that name them.
+func withProfiles(records ...*dialect.Record) (all []modelsOf) {
+	profiles := builtInProfiles()
+	for _, r := range records {
+		all = append(all, modelsOf{r, profiles[r.Name]})
+	}
+	return all
+}
+
+var dialectOfProfile = regexp.MustCompile(`(?m)^dialect: (\S+)`)
+
+// builtInProfiles returns the names of the built-in profiles, sorted, by their dialects.
+func builtInProfiles() map[string][]string {
+	out := map[string][]string{}
+	files, _ := fs.Glob(fixtures.Profiles, "profiles/*.yaml") // embedded
+	for _, file := range files {
+		text, _ := fs.ReadFile(fixtures.Profiles, file)
+		if m := dialectOfProfile.FindSubmatch(text); m != nil {
+			out[string(m[1])] = append(out[string(m[1])], strings.TrimSuffix(path.Base(file), ".yaml"))
+		}
+	}
+	return out
+}
+
+func TestVendorsHaveEveryProfile(t *testing.T) {
+	left := builtInProfiles()
+	delete(left, generic.Record.Name)
+	for _, v := range vendors {
+		if len(v.profiles) == 0 {
+			t.Errorf("no built-in profile names the dialect %s", v.record.Name)
+		}
+		delete(left, v.record.Name)
+	}
+	for name, profiles := range left {
+		t.Errorf("vendors has no dialect %s, which %v name", name, profiles)
+	}
 }
 
 // newVendorHost returns a service and its host, a server whose BMC has a vendor's dialect.
