@@ -2,7 +2,9 @@ package rack_test
 
 import (
 	"errors"
+	"io/fs"
 	"os/exec"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/emulator/rack/racktest"
+	"github.com/metalab-dev/metalab/fixtures"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
@@ -36,15 +39,35 @@ func TestFreeIPMI(t *testing.T) {
 // cipher suites that a BMC does not support, a serial channel.
 var missingSections = []string{"Lan_Conf_Auth", "Lan_Conf_Security_Keys", "Rmcpplus_Conf_Privilege", "Serial_Channel", "Serial_Conf"}
 
+// modelOfEachDialect returns the first built-in profile of each dialect.
+func modelOfEachDialect(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := fs.Glob(fixtures.Profiles, "profiles/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, file := range files {
+		p, _, err := rack.ReadProfile(nil, strings.TrimSuffix(path.Base(file), ".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !seen[p.Dialect] {
+			seen[p.Dialect] = true
+			names = append(names, p.Name)
+		}
+	}
+	if len(names) != len(rack.Dialects()) {
+		t.Errorf("%d dialects have a model, want %d", len(names), len(rack.Dialects()))
+	}
+	return names
+}
+
 // TestIPMIConfigCommitsWhatItReads shows that every dialect's BMC accepts all values that it
 // reports (I57, I58, I67, I68): ipmi-config reads them into a file and writes them back.
 func TestIPMIConfigCommitsWhatItReads(t *testing.T) {
 	prerequisites.Need(t, "ipmi-config")
-	models := []string{
-		"generic", "dell-r730", "dell-r640", "dell-r650", "dell-r770", "hpe-dl360-gen9", "hpe-dl360-gen10", "hpe-dl360-gen11", "hpe-dl360-gen12",
-		"fujitsu-rx2540-m5", "fujitsu-rx2540-m7", "gigabyte-r282", "huawei-2288h-v5", "lenovo-sr650-v2", "lenovo-sr650-v3", "openbmc-mtjade",
-		"supermicro-1029u", "supermicro-621c",
-	}
+	models := modelOfEachDialect(t)
 	text := "kind: Lab\naccounts: [{name: ADMIN, password: ADMIN}]\nhosts:\n"
 	for _, m := range models {
 		text += "- {count: 1, profile: " + m + "}\n"
