@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 	"github.com/metalab-dev/metalab/scenarios/sample"
 )
@@ -47,6 +48,22 @@ func TestDialectsHaveTheQuirksOfTheirRecords(t *testing.T) {
 				t.Errorf("quirks (-want +got):\n%s", d)
 			}
 		})
+	}
+}
+
+func TestEveryDialectHasARowOfQuirks(t *testing.T) {
+	seen := map[string]bool{}
+	for _, model := range modelsOf(found) {
+		p, _, err := rack.ReadProfile(nil, model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[p.Dialect] = true
+	}
+	for _, name := range rack.Dialects() {
+		if !seen[name] {
+			t.Errorf("no model of the dialect %s is in found", name)
+		}
 	}
 }
 
