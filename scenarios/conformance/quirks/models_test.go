@@ -2,30 +2,43 @@ package quirks
 
 import (
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
-// noRAID is for models whose controllers or BMCs create no volumes.
-var noRAID = map[string]string{"volumes": "no controller makes mirrors"}
+// noRAID is the error of models whose controllers or BMCs create no volumes.
+const noRAID = "no controller makes mirrors"
 
-// modelErrors are parts of the errors of operations that models do not support.
+// modelErrors are parts of the errors of operations that models do not support, beside
+// volumes of a model without a RAID controller.
 var modelErrors = map[string]map[string]string{
-	"generic":           noRAID,
-	"dense":             noRAID,
-	"vast":              noRAID,
-	"fujitsu-rx2530-m6": noRAID,
-	"fujitsu-rx2530-m7": noRAID,
-	"gigabyte-r282":     noRAID,
-	"lenovo-sr655":      noRAID,
-	"hpe-dl360-gen9":    noRAID, // iLO 4 creates volumes by HPE's tools alone
-	"hpe-dl380-gen9":    noRAID,
-	// bmcweb has read-only storage and no BIOS attributes.
-	"openbmc-mtjade":    {"volumes": "no controller makes mirrors", "settings": "it has nothing to set"},
-	"openbmc-tiogapass": {"volumes": "no controller makes mirrors", "settings": "it has nothing to set"},
+	"hpe-dl360-gen9": {"volumes": noRAID}, // iLO 4 creates volumes by HPE's tools alone
+	"hpe-dl380-gen9": {"volumes": noRAID},
+	// bmcweb has no BIOS attributes.
+	"openbmc-mtjade":    {"settings": "it has nothing to set"},
+	"openbmc-tiogapass": {"settings": "it has nothing to set"},
+}
+
+// errorsOf returns the parts of the errors of operations that a model does not support.
+func errorsOf(t *testing.T, profile string) map[string]string {
+	t.Helper()
+	p, _, err := rack.ReadProfile(nil, profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	if !slices.ContainsFunc(p.Storage, func(c storage.ControllerModel) bool { return c.RAID != nil }) {
+		out["volumes"] = noRAID
+	}
+	maps.Copy(out, modelErrors[profile])
+	return out
 }
 
 // TestDriversManageEveryModel runs all operations on a server of each model, and so
@@ -39,7 +52,7 @@ func TestDriversManageEveryModel(t *testing.T) {
 		profile := strings.TrimSuffix(path.Base(file), ".yaml")
 		t.Run(profile, func(t *testing.T) {
 			b := newBench(t, profile, "")
-			b.runOperations(modelErrors[profile])
+			b.runOperations(errorsOf(t, profile))
 		})
 	}
 }
@@ -48,6 +61,6 @@ func TestDriversManageEveryModel(t *testing.T) {
 // the vendor's OEM resources only.
 func TestDriversUseOEMResources(t *testing.T) {
 	for profile, quirk := range map[string]string{"supermicro-1029u": "vmedia-own-way"} {
-		t.Run(profile, func(t *testing.T) { newBench(t, profile, quirk).runOperations(modelErrors[profile]) })
+		t.Run(profile, func(t *testing.T) { newBench(t, profile, quirk).runOperations(errorsOf(t, profile)) })
 	}
 }
