@@ -43,6 +43,10 @@ const (
 	opaque   = ".wh..wh..opq"
 )
 
+// literalRecord marks a file whose name begins as a whiteout's, but which is none. Its key has the
+// form of a vendor's own (POSIX pax, "pax Extended Header").
+const literalRecord = "METALAB.literal"
+
 // maxLayer is how many bytes a layer may have unpacked.
 const maxLayer = 1 << 30
 
@@ -79,6 +83,9 @@ func writeNode(w *tar.Writer, name string, n Node) error {
 		h.Typeflag, h.Size = tar.TypeReg, int64(len(n.Content))
 	default:
 		return nil // a socket: nothing listens to it after a boot
+	}
+	if !n.Removed && strings.HasPrefix(path.Base(name), whiteout) {
+		h.PAXRecords = map[string]string{literalRecord: "1"}
 	}
 	if err := w.WriteHeader(&h); err != nil {
 		return err
@@ -150,18 +157,19 @@ func (t Tree) checkParents() error {
 
 func (t Tree) add(h *tar.Header, r io.Reader) error {
 	name := Clean(h.Name)
-	if !fs.ValidPath(name) || name == "." || strings.Contains("/"+h.Name+"/", "/../") {
+	if name == "." || strings.Contains("/"+h.Name+"/", "/../") {
 		return fmt.Errorf("name %q leaves the root", h.Name)
 	}
 	dir, base := path.Split(name)
 	dir = strings.TrimSuffix(dir, "/")
-	if base == opaque {
+	literal := h.PAXRecords[literalRecord] != ""
+	if base == opaque && !literal {
 		n := t[dir]
 		n.Opaque = true
 		t[dir] = n
 		return nil
 	}
-	if hidden, ok := strings.CutPrefix(base, whiteout); ok {
+	if hidden, ok := strings.CutPrefix(base, whiteout); ok && !literal {
 		t[path.Join(dir, hidden)] = Node{Removed: true}
 		return nil
 	}
