@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -158,7 +159,7 @@ func (p *first) mountProc(proc string) error {
 	if p.setup.BootID != "" {
 		p.sysctl["kernel/random/boot_id"] = p.setup.BootID + "\n"
 	}
-	if err := tmpfs(dir, 0, "mode=555,size=16m"); err != nil {
+	if err := tmpfs(dir, 0, "mode=555,size=16m,nr_inodes=64k"); err != nil {
 		return err
 	}
 	values := maps.Clone(p.sysctl)
@@ -175,19 +176,49 @@ func (p *first) mountProc(proc string) error {
 	return nil
 }
 
-// readSysctl returns the values under /proc/sys by their paths.
+// Bounds of the values under /proc/sys: of one, and of all that commands have changed.
+const (
+	maxSysctl  = 64 << 10
+	maxSysctls = 16 << 20
+)
+
+// readSysctl returns the values under /proc/sys by their paths. A command may have put anything
+// there: links are not followed, and what is too large is left out.
 func readSysctl(dir string) map[string]string {
-	out := map[string]string{}
+	out, size := map[string]string{}, 0
 	_ = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
+		if err != nil || !e.Type().IsRegular() {
 			return nil // unreadable files are left out
 		}
-		if b, err := os.ReadFile(name); err == nil {
-			out[strings.TrimPrefix(name, dir+"/")] = string(b)
+		b, err := readRegular(name, maxSysctl)
+		if err != nil {
+			return nil
 		}
+		if size += len(name) + len(b); size > maxSysctls {
+			return fs.SkipAll
+		}
+		out[strings.TrimPrefix(name, dir+"/")] = string(b)
 		return nil
 	})
 	return out
+}
+
+// readRegular reads a regular file of at most a size, without following a link at its end.
+func readRegular(name string, most int64) ([]byte, error) {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return nil, errors.Join(err, &fs.PathError{Op: "read", Path: name, Err: unix.EINVAL})
+	}
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(b)) > most {
+		return nil, tooLarge(name, most)
+	}
+	return b, err
 }
 
 // reportSysctl reports which values commands have changed.

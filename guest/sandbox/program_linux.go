@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
 	"path"
+	"time"
 )
 
 // programFile is the program that all of programs link to, in the root.
@@ -39,19 +41,31 @@ type result struct {
 	Code   int
 }
 
+// Bounds of the questions of programs: anybody in the system may write to the socket.
+const (
+	maxQuestion     = 1 << 20 // bytes
+	maxQuestions    = 64      // at a time
+	questionTimeout = 10 * time.Second
+)
+
 // serve takes the requests of programs.
 func (p *first) serve() error {
 	l, err := net.Listen("unix", path.Join("/run", socketName))
 	if err != nil {
 		return fmt.Errorf("programs: %w", err)
 	}
+	turns := make(chan struct{}, maxQuestions)
 	go func() {
 		for {
+			turns <- struct{}{}
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			go p.answer(c)
+			go func() {
+				defer func() { <-turns }()
+				p.answer(c)
+			}()
 		}
 	}()
 	return nil
@@ -60,8 +74,9 @@ func (p *first) serve() error {
 // answer hands a program's request to the program that has started this one.
 func (p *first) answer(c net.Conn) {
 	defer c.Close()
-	var q question
-	if err := json.NewDecoder(c).Decode(&q); err != nil || len(q.Program) == 0 {
+	q, err := readQuestion(c)
+	if err != nil {
+		_ = json.NewEncoder(c).Encode(result{err.Error() + "\n", CodeCannotRun}) // else the program has ended
 		return
 	}
 	ask := make(chan request, 1)
@@ -82,6 +97,20 @@ func (p *first) answer(c net.Conn) {
 	_ = json.NewEncoder(c).Encode(result{r.Output, r.Code}) // else the program has ended
 }
 
+// readQuestion reads a question of a program in time.
+func readQuestion(c net.Conn) (q question, err error) {
+	if err := c.SetReadDeadline(time.Now().Add(questionTimeout)); err != nil {
+		return q, err
+	}
+	if err := json.NewDecoder(io.LimitReader(c, maxQuestion)).Decode(&q); err != nil {
+		return q, fmt.Errorf("a question on the socket /run/%s: %w: give an object of at most %d KiB", socketName, err, maxQuestion>>10)
+	}
+	if len(q.Program) == 0 {
+		return q, fmt.Errorf("a question on the socket /run/%s: it names no program", socketName)
+	}
+	return q, nil
+}
+
 // runProgram is a program in the system.
 func runProgram(name string, args []string) int {
 	c, err := net.Dial("unix", path.Join("/run", socketName))
@@ -89,8 +118,8 @@ func runProgram(name string, args []string) int {
 		err = json.NewEncoder(c).Encode(question{append([]string{name}, args...)})
 	}
 	var r result
-	if err == nil {
-		err = json.NewDecoder(c).Decode(&r)
+	if err == nil { // anybody in the system may have taken the socket's place
+		err = json.NewDecoder(io.LimitReader(c, maxResponse)).Decode(&r)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, errors.Join(err))

@@ -27,7 +27,7 @@ func hostnamectl(s *System, args []string) (string, int) {
 		}
 		return "", 0
 	}
-	b, err := s.ReadFile("etc/hostname")
+	b, err := s.readAtMost("etc/hostname", maxConfig)
 	if err != nil {
 		return fail("hostnamectl", err)
 	}

@@ -28,13 +28,33 @@ func (r *session) open(name string, flags int, mode fs.FileMode) (*os.File, erro
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-func (r *session) readFile(name string) ([]byte, error) {
-	f, err := r.open(name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+// readFile reads a regular file of at most a size. It opens no other: a device may be without an
+// end, or act when it is opened.
+func (r *session) readFile(name string, most int64) ([]byte, error) {
+	n, err := r.stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !n.Mode.IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: "/" + Clean(name), Err: notRegular(n)}
+	}
+	f, err := r.open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxLayer))
+	st, err := f.Stat() // a process may have replaced it
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: "/" + Clean(name), Err: notRegular(Node{Mode: st.Mode()})}
+	}
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(b)) > most {
+		return nil, tooLarge(name, most)
+	}
+	return b, err
 }
 
 func (r *session) stat(name string) (Node, error) {

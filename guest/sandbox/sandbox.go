@@ -318,12 +318,27 @@ func (s *System) use(running func(*session) error, stored func(view) error) erro
 	return stored(v)
 }
 
-// ReadFile returns the content of a file, following links.
-func (s *System) ReadFile(name string) (content []byte, err error) {
+// Bounds of what is read at once: what a user of the system has put where this program looks must
+// not take its memory.
+const (
+	maxRead   = 64 << 20 // a file
+	maxConfig = 1 << 20  // a file that systemd reads
+)
+
+// ReadFile returns the content of a file, following links. It refuses what is no regular file, and
+// files of more than 64 MiB.
+func (s *System) ReadFile(name string) ([]byte, error) { return s.readAtMost(name, maxRead) }
+
+func (s *System) readAtMost(name string, most int64) (content []byte, err error) {
 	err = s.use(
-		func(r *session) error { content, err = r.readFile(name); return err },
-		func(v view) error { content, err = v.readFile(name); return err })
+		func(r *session) error { content, err = r.readFile(name, most); return err },
+		func(v view) error { content, err = v.readFile(name, most); return err })
 	return content, err
+}
+
+// tooLarge is the error for a file of more than most bytes.
+func tooLarge(name string, most int64) error {
+	return &fs.PathError{Op: "read", Path: "/" + Clean(name), Err: fmt.Errorf("it has more than %d KiB: %w", most>>10, syscall.EFBIG)}
 }
 
 // ReadDir returns the entries of a directory, by name.

@@ -211,7 +211,7 @@ func (s *System) runService(ctx context.Context, u unit) error {
 		env = append(env, splitWords(e)...)
 	}
 	for _, name := range u.keys["Service.EnvironmentFile"] {
-		b, err := s.ReadFile(strings.TrimPrefix(name, "-"))
+		b, err := s.readAtMost(strings.TrimPrefix(name, "-"), maxConfig)
 		if err != nil && !strings.HasPrefix(name, "-") {
 			return fmt.Errorf("EnvironmentFile=%s: %w", name, err)
 		}
@@ -329,6 +329,6 @@ func (s *System) catUnit(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b, err := s.ReadFile(u.file)
+	b, err := s.readAtMost(u.file, maxConfig)
 	return "# /" + u.file + "\n" + string(b), err
 }

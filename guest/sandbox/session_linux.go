@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -83,6 +84,9 @@ type response struct {
 	Program   []string // a program asks: its name and arguments
 }
 
+// maxResponse is how many bytes a response may have: the values under /proc/sys are most.
+const maxResponse = 64 << 20
+
 // setup has the arguments by which the first process mounts the root.
 type setup struct {
 	Dir      string // has base, upper, work, …
@@ -120,7 +124,7 @@ func newSession(s *System, layer Tree) (_ *session, err error) {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	hostname := "localhost"
-	if b, err := (view{layer, s.base, nil}).readFile("etc/hostname"); err == nil {
+	if b, err := (view{layer, s.base, nil}).readFile("etc/hostname", maxConfig); err == nil {
 		hostname = firstWord(string(b), hostname)
 	}
 	self, err := os.Executable()
@@ -375,10 +379,16 @@ func (r *session) send(m any, files ...*os.File) error {
 // receive hands responses to those who wait for them, until the first process ends.
 func (r *session) receive(s *System) {
 	defer close(r.done)
-	d := json.NewDecoder(r.control)
+	in := &io.LimitedReader{R: r.control}
+	d := json.NewDecoder(in)
 	for {
+		in.N = maxResponse
 		var a response
 		if err := d.Decode(&a); err != nil {
+			if !errors.Is(err, io.EOF) {
+				s.report("a response of the system's first process: %v", err)
+				_ = r.command.Process.Kill() // it may have ended
+			}
 			break
 		}
 		r.left.Store(int64(a.Processes))

@@ -35,7 +35,7 @@ func (*session) size() (int64, error)                                      { ret
 func (*session) hasEnded() bool                                            { return true }
 func (*session) processes() int                                            { return 0 }
 func (*session) end() error                                                { return nil }
-func (*session) readFile(string) ([]byte, error)                           { return nil, errNoNamespaces }
+func (*session) readFile(string, int64) ([]byte, error)                    { return nil, errNoNamespaces }
 func (*session) readDir(string) ([]Entry, error)                           { return nil, errNoNamespaces }
 func (*session) stat(string) (Node, error)                                 { return Node{}, errNoNamespaces }
 func (*session) put(Tree) error                                            { return errNoNamespaces }

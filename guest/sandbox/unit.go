@@ -87,7 +87,7 @@ func parseUnit(name, file, text string) unit {
 func (s *System) readUnit(name string) (unit, error) {
 	for _, dir := range unitDirs {
 		at := path.Join(dir, name)
-		b, err := s.ReadFile(at)
+		b, err := s.readAtMost(at, maxConfig)
 		if err == nil {
 			return parseUnit(name, at, string(b)), nil
 		}

@@ -137,7 +137,7 @@ func (v view) stat(name string) (Node, string, error) {
 	return n, at, nil
 }
 
-func (v view) readFile(name string) ([]byte, error) {
+func (v view) readFile(name string, most int64) ([]byte, error) {
 	n, file, err := v.stat(name)
 	if err != nil {
 		return nil, err
@@ -145,11 +145,16 @@ func (v view) readFile(name string) ([]byte, error) {
 	if !n.Mode.IsRegular() {
 		return nil, &fs.PathError{Op: "read", Path: "/" + file, Err: notRegular(n)}
 	}
-	if _, ok := v.layer[file]; ok {
+	_, inLayer := v.layer[file]
+	if _, inBase := v.base[file]; inLayer || inBase {
+		if int64(len(n.Content)) > most {
+			return nil, tooLarge(name, most)
+		}
 		return slices.Clone(n.Content), nil
 	}
-	if _, ok := v.base[file]; ok {
-		return slices.Clone(n.Content), nil
+	st, err := fs.Stat(v.machine, file)
+	if err == nil && st.Size() > most {
+		return nil, tooLarge(name, most)
 	}
 	return fs.ReadFile(v.machine, file)
 }
