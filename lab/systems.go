@@ -123,8 +123,9 @@ func (y *systems) start(h *rack.Host, os machine.OS) {
 		Dir:    filepath.Join(y.dir, fmt.Sprintf("%s-%d", url.PathEscape(h.Name()), os.Boot)),
 		Reboot: exit(true), PowerOff: exit(false),
 		Programs: []string{labAgent}, Sleep: y.clock.Sleep,
-		Run:    func(ctx context.Context, unit string, args []string) error { return y.run(ctx, x, unit, args) },
-		Report: func(line string) { _, _ = fmt.Fprintln(console, line) }, // the console drops what comes late
+		Run:     func(ctx context.Context, unit string, args []string) error { return y.run(ctx, x, unit, args) },
+		Report:  func(line string) { _, _ = fmt.Fprintln(console, line) }, // the console drops what comes late
+		Crashed: func(cause error) { y.crash(x, cause) },
 	})
 	// One reboot of the system serves all agents, when none of them changes it.
 	x.broker = broker.New(x.Host().Reboot, func(err error) { y.log.Error("a system does not reboot", "machine", h.Name(), "error", err) })
@@ -136,8 +137,22 @@ func (y *systems) start(h *rack.Host, os machine.OS) {
 	y.running[h.Name()] = x
 	y.group.Go(func() {
 		defer y.clock.Enter()()
+		defer x.Guard()
 		y.boot(x, console)
 	})
+}
+
+// crash ends the system of a server that this process cannot run any further.
+func (y *systems) crash(x *system, cause error) {
+	y.log.Error("a system has crashed", "machine", x.host.Name(), "error", cause)
+	if running := x.host.Machine().OS; running == nil || running.Boot != x.os.Boot {
+		return
+	}
+	reason, _, _ := strings.Cut(cause.Error(), "\n")
+	x.host.RecordCrash(cause.Error())
+	if err := x.host.Apply(context.Background(), machine.Crash{Reason: reason}); err != nil && !errors.Is(err, machine.ErrPower) {
+		y.log.Error("a system that has crashed goes on", "machine", x.host.Name(), "error", err)
+	}
 }
 
 // bootOf identifies a boot of a host. Its ID is a UUID of the host's name and the boot's
@@ -160,6 +175,7 @@ func (y *systems) shutdown(h *rack.Host, boot uint64) {
 	x.broker.Close() // a reboot that an agent has queued must not switch the server on again
 	y.group.Go(func() {
 		defer leave()
+		defer x.Guard()
 		if err := x.Shutdown(); err != nil && !errors.Is(err, rack.ErrDown) {
 			y.log.Error("a system has not stored its files", "machine", h.Name(), "error", err)
 		}

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -98,13 +99,15 @@ func (c IgnorePowerButton) apply(m *Machine, _ time.Time) ([]Event, error) {
 }
 
 // Crash makes the running system panic.
-type Crash struct{}
+type Crash struct {
+	Reason string // shown on the screen; "" is a fatal exception
+}
 
-func (Crash) apply(m *Machine, now time.Time) ([]Event, error) {
+func (c Crash) apply(m *Machine, now time.Time) ([]Event, error) {
 	if !m.can(osCrash) {
 		return nil, fmt.Errorf("%w: crash while %s", ErrPower, m.st.Phase)
 	}
 	m.main().Cause = CauseCrash
-	m.printPanic(now, "Fatal exception")
+	m.printPanic(now, cmp.Or(c.Reason, "Fatal exception"))
 	return append([]Event{note(now, event.SystemCrashed)}, m.step(now, osCrash)...), nil
 }

@@ -81,6 +81,11 @@ func (h *Host) recordEvents(st *step) {
 	}
 }
 
+// RecordCrash writes into the journal why the host's operating system has crashed.
+func (h *Host) RecordCrash(cause string) {
+	h.rack.journal.Add(journal.Entry{At: h.rack.clock.Now(), Host: h.Name(), Kind: journal.Event, What: "os.crashed", Text: cause})
+}
+
 // describe returns the kind and the text of an event's journal entry. The kind is ""
 // for events that another event covers, or that the machine itself handles.
 func describe(ev event.Event) (what, text string) {

@@ -51,6 +51,7 @@ func (s *System) leave(do func()) (string, int) {
 		return "this system has no power to control\n", 1
 	}
 	go func() {
+		defer s.Guard()
 		if err := s.Shutdown(); err != nil {
 			s.report("shutdown: %v", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -51,6 +52,9 @@ type Config struct {
 	Reboot, PowerOff func()
 	// Report receives the lines about services for the server's console.
 	Report func(line string)
+	// Crashed is called when a goroutine of the system panics, with the cause and its stack: it
+	// ends this system alone. nil: the panic goes on.
+	Crashed func(cause error)
 }
 
 // Limits bound what all processes of a system use. 0 is the default.
@@ -119,6 +123,19 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// Guard makes a panic of the goroutine that defers it the end of this system alone: what made it
+// panic may be a file of the server's user.
+func (s *System) Guard() {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if s.c.Crashed == nil {
+		panic(cause)
+	}
+	s.c.Crashed(fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+}
+
 // Close ends all processes and services, unmounts the root, and removes what a boot does
 // not keep. The layer stays in its store.
 func (s *System) Close() error {
@@ -164,6 +181,7 @@ const writeback = 5 * time.Second
 // watch stores the files that processes write, starts the services of path units, and ends
 // the session after its last process.
 func (s *System) watch(r *session) {
+	defer s.Guard()
 	store, measure := time.NewTicker(writeback), time.NewTicker(time.Second)
 	defer store.Stop()
 	defer measure.Stop()

@@ -148,6 +148,7 @@ func (s *System) startService(u unit) error {
 	}
 	ended := make(chan error, 1)
 	go func() {
+		defer s.Guard()
 		defer close(x.done)
 		defer cancel(nil)
 		starts := []time.Time{s.now()}
@@ -226,8 +227,10 @@ func (s *System) runService(ctx context.Context, u unit) error {
 		dir = "/"
 	}
 	for _, line := range slices.Concat(u.keys["Service.ExecStartPre"], u.keys["Service.ExecStart"]) {
-		ignore := strings.HasPrefix(line, "-")
-		words := splitWords(strings.TrimLeft(line, "-@+!:"))
+		words, ignore, err := commandLine(line)
+		if err != nil {
+			return err
+		}
 		if s.c.Run != nil && slices.Contains(s.c.Programs, path.Base(words[0])) {
 			if err := s.c.Run(ctx, u.name, words); err != nil && !ignore {
 				return err
@@ -244,6 +247,21 @@ func (s *System) runService(ctx context.Context, u unit) error {
 		}
 	}
 	return nil
+}
+
+// commandLine returns the words of a command of a unit, and whether its failure is ignored
+// (systemd.service(5), "Command lines"). It is an error when no program follows the prefixes.
+func commandLine(line string) (words []string, ignore bool, err error) {
+	const prefixes = "-@+!:|"
+	rest := strings.TrimLeft(line, prefixes)
+	used := line[:len(line)-len(rest)]
+	if words = splitWords(rest); len(words) == 0 || words[0] == "" {
+		return nil, false, fmt.Errorf("the command %q names no program", line)
+	}
+	if strings.Contains(used, "@") { // the second word is what the program sees as its name
+		words = slices.Delete(words, min(1, len(words)), min(2, len(words)))
+	}
+	return words, strings.Contains(used, "-"), nil
 }
 
 // lastLine remembers the last line that a service has written.

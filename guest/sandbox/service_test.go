@@ -243,3 +243,27 @@ func TestServicesOfProcesses(t *testing.T) {
 		t.Errorf("a unit that is not there = %q, %d", out, code)
 	}
 }
+
+// A unit without a program fails alone, and an agent that panics ends its system alone.
+func TestUnitsCannotEndTheLab(t *testing.T) {
+	a := newAgents()
+	a.ends = func(int) error { panic("a file of the user's") }
+	crashed := make(chan error, 1)
+	s, _ := booted(t, func(c *sandbox.Config) {
+		c.Programs, c.Run, c.Sleep, c.Now = []string{"agent"}, a.run, a.sleep, a.clock
+		c.Crashed = func(cause error) { crashed <- cause }
+	})
+	for _, line := range []string{"-", "@", "+!:", `""`} {
+		put(t, s, sandbox.Tree{"etc/systemd/system/empty.service": sandbox.File(0o644, "[Service]\nType=oneshot\nExecStart="+line+"\n")})
+		if out, code := ctl(t, s, "start", "empty"); code == 0 || !strings.Contains(out, "names no program") {
+			t.Errorf("start of ExecStart=%s = code %d, %q", line, code, out)
+		}
+	}
+	put(t, s, sandbox.Tree{"etc/systemd/system/x.service": unitFile()})
+	if out, code := ctl(t, s, "start", "x"); code != 0 {
+		t.Fatalf("start = code %d, %q", code, out)
+	}
+	if err := <-crashed; !strings.Contains(err.Error(), "panic: a file of the user's") || !strings.Contains(err.Error(), "service_test.go") {
+		t.Errorf("the cause is %v, want the panic and its stack", err)
+	}
+}

@@ -401,6 +401,7 @@ func (r *session) receive(s *System) {
 			continue
 		case a.Program != nil:
 			go func() {
+				defer s.Guard()
 				out, code := "", CodeNotFound
 				if run, ok := programs[a.Program[0]]; ok {
 					out, code = run(s, a.Program[1:])
