@@ -135,11 +135,8 @@ func (s *System) release(r *session) error {
 	if s.session != r {
 		return ErrClosed
 	}
-	if err := s.saveSession(r); errors.Is(err, syscall.ENOSPC) {
-		s.session = nil
-		return errors.Join(err, r.end(), s.removeDir())
-	} else if err != nil {
-		return err
+	if err := s.saveSession(r); err != nil {
+		return s.rollBack(r, err)
 	}
 	if r.hasEnded() && r.users == 0 {
 		s.session = nil

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -121,29 +122,34 @@ func (t Tree) read(at, dir string) error {
 // walk calls visit for each file below a directory, parents first.
 // Processes of the system may change the files meanwhile, so no path is followed: each
 // name is looked up in its open directory, and a symbolic link never leads to a file of
-// this machine. What has changed between two looks is left out.
+// this machine. What has changed between two looks is left out. It returns a nestedError for files
+// beyond the bounds.
 func walk(dir string, visit func(in *os.File, name, below string, st *unix.Stat_t) error) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return walkIn(f, "", visit)
+	return walkIn(f, "", maxDepth, visit)
 }
 
-func walkIn(in *os.File, below string, visit func(in *os.File, name, below string, st *unix.Stat_t) error) error {
+func walkIn(in *os.File, below string, depth int, visit func(in *os.File, name, below string, st *unix.Stat_t) error) error {
 	names, err := in.Readdirnames(-1)
 	if err != nil && !changed(err) {
 		return err
 	}
 	for _, name := range names {
+		file := path.Join(below, name)
+		if depth == 0 || len(file) > maxPath {
+			return &nestedError{file}
+		}
 		var st unix.Stat_t
 		err := unix.Fstatat(int(in.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW)
 		if err == nil {
-			err = visit(in, name, path.Join(below, name), &st)
+			err = visit(in, name, file, &st)
 		}
 		if err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
-			err = walkDir(in, name, path.Join(below, name), visit)
+			err = walkDir(in, name, file, depth-1, visit)
 		}
 		if err != nil && !changed(err) {
 			return err
@@ -152,14 +158,84 @@ func walkIn(in *os.File, below string, visit func(in *os.File, name, below strin
 	return nil
 }
 
-func walkDir(in *os.File, name, below string, visit func(in *os.File, name, below string, st *unix.Stat_t) error) error {
+func walkDir(in *os.File, name, below string, depth int, visit func(in *os.File, name, below string, st *unix.Stat_t) error) error {
 	d, restore, err := openIn(in, name, unix.O_DIRECTORY)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
 	defer restore()
-	return walkIn(d, below, visit)
+	return walkIn(d, below, depth, visit)
+}
+
+// removeAll removes a directory with all that processes, which have ended, have left in it. It
+// opens few directories at a time, however deep they are nested: those that are deeper move up
+// first.
+func removeAll(dir string) error {
+	top, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	r := remover{top: top}
+	for more := true; more; {
+		r.moved = 0
+		if _, err := top.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		if err := r.empty(top, maxDepth); err != nil {
+			return err
+		}
+		more = r.moved > 0
+	}
+	return os.Remove(dir)
+}
+
+type remover struct {
+	top   *os.File
+	moved int // directories that were moved up in this round
+	names int
+}
+
+// empty removes what is in a directory, but for what it moves up.
+func (r *remover) empty(in *os.File, depth int) error {
+	names, err := in.Readdirnames(-1)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		err := unix.Unlinkat(int(in.Fd()), name, 0)
+		switch {
+		case err == nil, errors.Is(err, fs.ErrNotExist):
+			continue
+		case !errors.Is(err, unix.EISDIR):
+			return &fs.PathError{Op: "remove", Path: name, Err: err}
+		}
+		if depth == 0 {
+			r.names++
+			if err := unix.Renameat(int(in.Fd()), name, int(r.top.Fd()), fmt.Sprintf("moved-%s-%d", rand.Text(), r.names)); err != nil {
+				return &fs.PathError{Op: "rename", Path: name, Err: err}
+			}
+			r.moved++
+			continue
+		}
+		d, _, err := openIn(in, name, unix.O_DIRECTORY) // it is removed: its mode needs no restoring
+		if err != nil {
+			return err
+		}
+		_ = d.Chmod(0o700) // else the removal fails
+		err = r.empty(d, depth-1)
+		if err := errors.Join(err, d.Close()); err != nil {
+			return err
+		}
+		if err := unix.Unlinkat(int(in.Fd()), name, unix.AT_REMOVEDIR); err != nil {
+			return &fs.PathError{Op: "remove", Path: name, Err: err}
+		}
+	}
+	return nil
 }
 
 // openIn opens a file of a directory for reading. It follows no link and waits for no

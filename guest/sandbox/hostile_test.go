@@ -5,8 +5,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/metalab-dev/metalab/guest/sandbox"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // occupied returns a system in which a process runs: its files are read through the kernel.
@@ -83,5 +85,101 @@ func TestValuesOfTheKernelAreBounded(t *testing.T) {
 	run(t, s, "ln -s /dev/zero /proc/sys/kernel/endless; mkfifo /proc/sys/kernel/pipe; head -c 100000 /dev/zero > /proc/sys/kernel/large; echo 9 > /proc/sys/vm/swappiness")
 	if got, _ := run(t, s, "cat /proc/sys/vm/swappiness"); got != "9\n" {
 		t.Errorf("the next command reads %q, want 9", got)
+	}
+}
+
+// serving returns a system with a service that runs, and its store.
+func serving(t *testing.T, change ...func(*sandbox.Config)) (*sandbox.System, *memory) {
+	t.Helper()
+	needNamespaces(t)
+	s, m := booted(t, change...)
+	put(t, s, sandbox.Tree{"etc/systemd/system/x.service": sandbox.File(0o644, "[Service]\nExecStart=sleep 600\n")})
+	if out, code := ctl(t, s, "start", "x"); code != 0 {
+		t.Fatalf("start = code %d, %q", code, out)
+	}
+	patience.Await(t, "the service runs", func() bool { out, _ := run(t, s, listSleeps); return strings.Contains(out, "sleep 600") })
+	return s, m
+}
+
+// runs fails the test unless the service of a system that serving has returned is the one that was
+// started.
+func runs(t *testing.T, s *sandbox.System) {
+	t.Helper()
+	if out, _ := ctl(t, s, "is-active", "x"); out != "active\n" {
+		t.Errorf("the service is %q, want active", out)
+	}
+	if out, _ := run(t, s, listSleeps); strings.Count(out, "sleep 600") != 1 {
+		t.Errorf("processes are %q, want that of the service", out)
+	}
+}
+
+// refused runs a line whose files cannot be stored.
+func refused(t *testing.T, s *sandbox.System, line string, want error) string {
+	t.Helper()
+	var out strings.Builder
+	if _, err := s.Exec(patience.Within(t, time.Minute), sandbox.Command{Args: []string{"/bin/sh", "-c", line}, Stdout: &out, Stderr: &out}); !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", line, err, want)
+	}
+	return out.String()
+}
+
+// A command that fills the root is killed, and what runs beside it stays.
+func TestServicesOutliveAFullRoot(t *testing.T) {
+	s, _ := serving(t, func(c *sandbox.Config) { c.Limits = sandbox.Limits{Files: 1 << 20} })
+	const fill = "for i in 1 2 3; do head -c 600000 /dev/zero > /var/full-$i; done; "
+	if out := refused(t, s, fill+"sleep 601", syscall.ENOSPC); !strings.Contains(out, "killed: more than 1 MiB of files") {
+		t.Errorf("the command shows %q, want the reason", out)
+	}
+	refused(t, s, "true", syscall.ENOSPC)
+	if out := refused(t, s, "sleep 2; echo survived", syscall.ENOSPC); out != "survived\n" {
+		t.Errorf("a command that writes nothing shows %q", out)
+	}
+	if out, code := run(t, s, "rm /var/full-*; echo y > /etc/y"); code != 0 {
+		t.Errorf("removal = code %d, %q", code, out)
+	}
+	runs(t, s)
+	checkFile(t, s, "etc/y", "y\n")
+}
+
+// A disk of the machine without room refuses what a command has written until there is room again.
+func TestServicesOutliveAFullDiskOfTheMachine(t *testing.T) {
+	s, m := serving(t)
+	m.refuse(syscall.ENOSPC)
+	refused(t, s, "echo a > /etc/a", syscall.ENOSPC)
+	if out := refused(t, s, listSleeps, syscall.ENOSPC); strings.Count(out, "sleep 600") != 1 { // the command that looks is refused, too
+		t.Errorf("processes are %q, want that of the service", out)
+	}
+	m.refuse(nil)
+	runs(t, s)
+	next := sandbox.New(sandbox.Config{Base: base(), Store: m})
+	checkFile(t, next, "etc/a", "a\n")
+}
+
+// Directories below each other take neither the descriptors of this program nor the system.
+func TestNestedDirectoriesAreBounded(t *testing.T) {
+	const nest = `python3 -c '
+import os
+os.chdir("/var")
+for _ in range(3000):
+    os.mkdir("d")
+    os.chdir("d")
+'`
+	s, _ := serving(t)
+	refused(t, s, nest, syscall.ENAMETOOLONG)
+	var err error
+	patience.Await(t, "all processes are killed, and the root is as it was", func() bool {
+		_, err = s.Exec(t.Context(), sandbox.Command{Args: []string{"/bin/true"}})
+		return err == nil
+	}, &err)
+	alone, _ := booted(t)
+	run(t, alone, "echo kept > /etc/kept")
+	refused(t, alone, nest, syscall.ENAMETOOLONG)
+	if out, code := run(t, alone, "cat /etc/kept; ls /var"); out != "kept\n" || code != 0 {
+		t.Errorf("the next command = code %d, %q", code, out)
+	}
+	long := strings.Repeat("n", 250)
+	refused(t, alone, "cd /var; for i in 1 2 3 4 5 6 7 8 9; do mkdir "+long+"; cd "+long+"; done", syscall.ENAMETOOLONG)
+	if out, code := run(t, alone, "ls /var"); out != "" || code != 0 {
+		t.Errorf("after a long path: code %d, %q", code, out)
 	}
 }

@@ -105,6 +105,11 @@ func runInit() error {
 			case r.Kill && r.ID == 0:
 				p.killAll(r.Reason)
 			case r.Kill:
+				p.mu.Lock()
+				if _, runs := p.running[r.ID]; runs && r.Reason != "" {
+					p.reasons[r.ID] = r.Reason
+				}
+				p.mu.Unlock()
 				go p.kill(r.ID, cmp.Or(unix.Signal(r.Signal), unix.SIGKILL))
 			case r.Args == nil && ask != nil:
 				ask <- r

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -185,14 +183,13 @@ func (s *System) watch(r *session) {
 	store, measure := time.NewTicker(writeback), time.NewTicker(time.Second)
 	defer store.Stop()
 	defer measure.Stop()
+	over, told := int64(0), ""
 	for {
 		select {
 		case <-r.done:
 			return
 		case <-measure.C:
-			if size, err := r.size(); err == nil && size > s.c.Limits.Files {
-				_ = r.send(request{Kill: true, Reason: s.fullError().Error()}) // else it has ended
-			}
+			over = s.police(r, over)
 			continue
 		case <-r.idle:
 		case <-store.C:
@@ -201,9 +198,14 @@ func (s *System) watch(r *session) {
 		if err == nil {
 			err = s.CheckPaths()
 		}
+		text := ""
 		if err != nil && !errors.Is(err, ErrClosed) {
-			s.report("%v", err)
+			text = err.Error()
 		}
+		if text != "" && text != told {
+			s.report("%s", text)
+		}
+		told = text
 	}
 }
 
@@ -215,7 +217,7 @@ func (s *System) tend(r *session) error {
 		return ErrClosed
 	}
 	if err := s.saveSession(r); err != nil {
-		return fmt.Errorf("the files of the system are not stored: %w", err)
+		return fmt.Errorf("the files of the system are not stored: %w", s.rollBack(r, err))
 	}
 	return s.endIdle(r)
 }
@@ -229,18 +231,66 @@ func (s *System) endIdle(r *session) error {
 	return errors.Join(r.end(), s.removeDir())
 }
 
-// fullError returns the reason that processes are killed with when they fill the root. The
-// files written since the last save are lost.
-func (s *System) fullError() error {
-	return fmt.Errorf("killed: more than %d MiB of files: %w", s.c.Limits.Files>>20, syscall.ENOSPC)
+// A limitError is the reason why the files of a session are not stored: they exceed a limit.
+type limitError struct {
+	nested bool // directories, whose files are not counted any further
+	err    error
+}
+
+// Error implements error.
+func (e *limitError) Error() string { return "killed: " + e.err.Error() }
+
+// Unwrap returns ENOSPC or ENAMETOOLONG.
+func (e *limitError) Unwrap() error { return e.err }
+
+// measure returns how many bytes the files of a session have, and a limitError when it cannot be
+// stored.
+func (s *System) measure(r *session) (size int64, err error) {
+	size, err = r.size()
+	switch {
+	case errors.As(err, new(*nestedError)):
+		err = &limitError{true, err}
+	case err == nil && size > s.c.Limits.Files:
+		err = &limitError{false, fmt.Errorf("more than %d MiB of files: %w", s.c.Limits.Files>>20, syscall.ENOSPC)}
+	}
+	return size, err
+}
+
+// police kills what makes the files of a session exceed their limits: the command that was started
+// last, and at the next looks those before it while the files still grow. over is their size at the
+// last look.
+func (s *System) police(r *session, over int64) int64 {
+	size, err := s.measure(r)
+	limit := new(limitError)
+	if !errors.As(err, &limit) {
+		return 0
+	}
+	if !limit.nested && size <= over {
+		return over
+	}
+	kill := request{Kill: true, Reason: limit.Error()}
+	if !limit.nested {
+		kill.ID = r.newest()
+	}
+	_ = r.send(kill) // else it has ended
+	return size
+}
+
+// rollBack ends a session whose files exceed a limit after its last process: the files written
+// since the last save are lost. Otherwise what runs stays, and its files are stored when they are
+// small enough. The caller holds s.mu.
+func (s *System) rollBack(r *session, cause error) error {
+	if r.users > 0 || r.processes() > 0 || !errors.As(cause, new(*limitError)) {
+		return cause
+	}
+	s.session = nil
+	return errors.Join(cause, r.end(), s.removeDir())
 }
 
 // saveSession stores the files of a session. The caller holds s.mu.
 func (s *System) saveSession(r *session) error {
-	if size, err := r.size(); err != nil {
+	if _, err := s.measure(r); err != nil {
 		return err
-	} else if size > s.c.Limits.Files {
-		return s.fullError()
 	}
 	layer, err := r.layer()
 	if err != nil {
@@ -511,21 +561,33 @@ func (s *System) setSysctl(values map[string]string) {
 	s.values.sysctl = values
 }
 
-// removeDir removes the directory of the mounts. What a command has made unreadable is
-// made readable first.
+// removeDir removes the directory of the mounts.
 func (s *System) removeDir() error {
 	if s.c.Dir == "" {
 		return nil
 	}
-	err := os.RemoveAll(s.c.Dir)
-	if errors.Is(err, fs.ErrPermission) {
-		_ = filepath.WalkDir(s.c.Dir, func(name string, e fs.DirEntry, err error) error {
-			if e != nil && e.IsDir() {
-				_ = os.Chmod(name, 0o700) // RemoveAll reports files that are left
-			}
-			return nil
-		})
-		err = os.RemoveAll(s.c.Dir)
-	}
-	return err
+	return removeAll(s.c.Dir)
 }
+
+// Bounds of the paths of a system's files. Each directory above a file is open while the file is
+// read, and a path of this machine has at most 4,095 bytes (Linux, PATH_MAX).
+const (
+	maxDepth = 256
+	maxPath  = 2048 // bytes
+)
+
+// A nestedError is the reason why files are not read or stored.
+type nestedError struct{ name string }
+
+// Error implements error.
+func (e *nestedError) Error() string {
+	const shown = 64
+	name := e.name
+	if len(name) > shown {
+		name = name[:shown] + "…"
+	}
+	return fmt.Sprintf("/%s: more than %d directories below each other, or a path of more than %d bytes: remove them", name, maxDepth, maxPath)
+}
+
+// Unwrap returns ENAMETOOLONG.
+func (*nestedError) Unwrap() error { return syscall.ENAMETOOLONG }

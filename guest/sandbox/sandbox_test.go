@@ -23,6 +23,14 @@ type memory struct {
 	mu    sync.Mutex
 	b     []byte
 	saved func()
+	fails error // refusal of Save
+}
+
+// refuse makes Save fail; nil ends that.
+func (m *memory) refuse(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fails = err
 }
 
 func (m *memory) bytes() []byte {
@@ -40,6 +48,9 @@ func (m *memory) Load() ([]byte, error) {
 func (m *memory) Save(b []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.fails != nil {
+		return m.fails
+	}
 	m.b = b
 	if m.saved != nil {
 		m.saved()

@@ -65,7 +65,7 @@ type request struct {
 	Terminal bool
 	Kill     bool   // the command of this ID; 0: all
 	Signal   int    // by which it is killed; 0: SIGKILL
-	Reason   string // shown by those that are killed with all
+	Reason   string // shown by those that are killed
 	// Answer to a program's message.
 	Output string
 	Code   int
@@ -348,6 +348,16 @@ func (r *session) hasEnded() bool {
 	default:
 		return false
 	}
+}
+
+// newest returns the ID of the command that was started last of those that run; 0 if none does.
+func (r *session) newest() (id int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.waiting {
+		id = max(id, i)
+	}
+	return id
 }
 
 func (r *session) processes() int { return int(r.left.Load()) }
