@@ -2,6 +2,9 @@ package sandbox_test
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -181,5 +184,79 @@ for _ in range(3000):
 	refused(t, alone, "cd /var; for i in 1 2 3 4 5 6 7 8 9; do mkdir "+long+"; cd "+long+"; done", syscall.ENAMETOOLONG)
 	if out, code := run(t, alone, "ls /var"); out != "" || code != 0 {
 		t.Errorf("after a long path: code %d, %q", code, out)
+	}
+}
+
+// The device nodes of a system are this machine's: commands use them, and change nothing of them.
+func TestDevicesOfTheMachineStayAsTheyAre(t *testing.T) {
+	needNamespaces(t)
+	describe := func() (out string) {
+		for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
+			st, err := os.Stat("/dev/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sys := st.Sys().(*syscall.Stat_t)
+			out += fmt.Sprintf("%s %v %d:%d %v\n", name, st.Mode(), sys.Uid, sys.Gid, sys.Mtim)
+		}
+		return out
+	}
+	before := describe()
+	s, _ := booted(t)
+	for _, line := range []string{"chmod 600 /dev/full", "chown 1:1 /dev/random", "touch -d 2001-01-01 /dev/urandom", "chmod 600 /proc/keys"} {
+		if out, code := run(t, s, line); code == 0 || !strings.Contains(out, "Read-only") {
+			t.Errorf("%s = code %d, %q, want that it is read only", line, code, out)
+		}
+	}
+	if out, code := run(t, s, "echo x > /dev/null && head -c 4 /dev/zero | wc -c && head -c 8 /dev/urandom | wc -c; echo x > /dev/full"); code == 0 || !strings.HasPrefix(out, "4\n8\n") {
+		t.Errorf("the devices = code %d, %q", code, out)
+	}
+	if after := describe(); after != before {
+		t.Errorf("the machine's devices are\n%s, were\n%s", after, before)
+	}
+}
+
+// A descriptor that this program has inherited leads a command nowhere.
+func TestCommandsInheritNoDescriptors(t *testing.T) {
+	needNamespaces(t)
+	if os.Getenv("METALAB_TEST_INHERITS") == "" {
+		dir, err := os.Open(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer dir.Close()
+		c := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestCommandsInheritNoDescriptors$", "-test.v")
+		c.Env = append(os.Environ(), "METALAB_TEST_INHERITS=1")
+		c.ExtraFiles = []*os.File{dir, dir, dir, dir, dir, dir, dir} // 3 to 9
+		out, err := c.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "--- PASS") {
+			t.Errorf("a program with open descriptors: %v\n%s", err, out)
+		}
+		return
+	}
+	if _, err := os.Stat("/proc/self/fd/9"); err != nil {
+		t.Fatalf("this program has not inherited what it should: %v", err)
+	}
+	s, _ := booted(t)
+	if out, code := run(t, s, "ls /proc/self/fd/9/ || ls /proc/1/fd/9/"); code == 0 {
+		t.Errorf("a command sees a directory of the machine: %q", out)
+	}
+	if out, _ := run(t, s, "ls /proc/$$/fd"); out != "0\n1\n2\n" {
+		t.Errorf("the descriptors of a command are %q, want 0 to 2", out)
+	}
+}
+
+// A program that is set-user-ID in a server's root would be so for every user of the machine.
+func TestRootIsForNoOtherUserOfTheMachine(t *testing.T) {
+	needNamespaces(t)
+	var dir string
+	s, _ := booted(t, func(c *sandbox.Config) { dir = c.Dir })
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.Chmod(dir, 0o755)); err != nil { // as another program has left it
+		t.Fatal(err)
+	}
+	run(t, s, "cp /bin/sh /var/sh; chmod 4755 /var/sh; sleep 600 > /dev/null 2>&1 &")
+	st, err := os.Stat(dir)
+	if err != nil || st.Mode().Perm() != 0o700 {
+		t.Errorf("the directory of the root has the mode %v, %v, want 0700", st.Mode(), err)
 	}
 }

@@ -142,7 +142,7 @@ func (p *first) mountProc(proc string) error {
 		}
 	}
 	for _, name := range hiddenProc {
-		if err := bind("/dev/null", filepath.Join(proc, name), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := bind("/dev/null", filepath.Join(proc, name), unix.MS_RDONLY); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -252,7 +252,9 @@ func mountDev(dir string) error {
 		if err := os.WriteFile(to, nil, 0o666); err != nil {
 			return err
 		}
-		if err := bind("/dev/"+d, to, 0); err != nil {
+		// The node is this machine's: read only, its mode, owner and times cannot be changed. A
+		// device takes writes all the same.
+		if err := bind("/dev/"+d, to, unix.MS_RDONLY); err != nil {
 			return err
 		}
 	}

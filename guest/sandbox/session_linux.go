@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -178,6 +180,24 @@ func (r *session) ready(first <-chan response) error {
 	}
 }
 
+// closeOnExec keeps from the first process what this process has inherited: a directory that the
+// shell left open when it started this program would be a way out of the root. Whatever Go opens
+// has the flag already.
+var closeOnExec = sync.OnceValue(func() error {
+	const first = 3 // behind the standard streams
+	err := unix.CloseRange(first, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+	if !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	open, err := os.ReadDir("/proc/self/fd") // Linux before 5.11
+	for _, e := range open {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd >= first {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return err
+})
+
 // start starts the first process. Its error is a LimitsError, and the process has ended, where
 // limits are required and cannot be made.
 func (r *session) start(s *System) error {
@@ -193,6 +213,9 @@ func (r *session) start(s *System) error {
 		return err
 	}
 	r.control = conn.(*net.UnixConn)
+	if err := closeOnExec(); err != nil {
+		return err
+	}
 	c := exec.Command("/proc/self/exe")
 	c.Args = []string{initName}
 	c.Env = []string{"PATH=/usr/bin:/bin"}
@@ -238,6 +261,11 @@ func realMachineDirs() (out []string) {
 // makeDirs makes the directories that the mounts consist of, with the base and the layer
 // in them.
 func (r *session) makeDirs(s *System, layer Tree) error {
+	// A program that commands make set-user-ID is one of this machine, too: no other user of it
+	// reaches the directory.
+	if err := errors.Join(os.MkdirAll(filepath.Dir(r.dir), 0o700), os.Mkdir(r.dir, 0o700)); err != nil {
+		return err
+	}
 	base := Tree{}
 	for _, d := range realMachineDirs() {
 		base[d] = Node{Mode: fs.ModeDir | 0o755}
