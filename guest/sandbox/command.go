@@ -71,9 +71,23 @@ func (s *System) Exec(ctx context.Context, c Command) (code int, err error) {
 		c.Stderr = io.Discard
 	}
 	if run, ok := programs[path.Base(c.Args[0])]; ok { // no process is needed
-		out, code := run(s, c.Args[1:])
-		_, err := io.WriteString(c.Stdout, out)
-		return code, err
+		type answer struct {
+			out  string
+			code int
+		}
+		answered := make(chan answer, 1)
+		go func() {
+			defer s.Guard()
+			out, code := run(s, c.Args[1:])
+			answered <- answer{out, code}
+		}()
+		select {
+		case a := <-answered:
+			_, err := io.WriteString(c.Stdout, a.out)
+			return a.code, err
+		case <-ctx.Done(): // it may wait for what has started it: a unit that restarts itself
+			return codeSignal + int(syscall.SIGTERM), nil
+		}
 	}
 	r, err := s.acquire()
 	if cannot := (*CannotRunError)(nil); errors.As(err, &cannot) {

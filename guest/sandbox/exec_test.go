@@ -144,10 +144,12 @@ func TestLimits(t *testing.T) {
 	}
 	s, _ := booted(t, small)
 	for line, want := range map[string]string{
-		"python3 -c 'x=bytearray(200<<20); import time; time.sleep(60)'": "more than 64 MiB of memory",
+		"python3 -c 'x=bytearray(200<<20); import time; time.sleep(60)'":                                                "more than 64 MiB of memory",
+		"python3 -c 'import mmap, time; m=mmap.mmap(-1, 200<<20); m.write(bytes(100<<20)); time.sleep(60)'":             "more than 64 MiB of memory",
+		"python3 -c 'import mmap, os, time; m=mmap.mmap(-1, 40<<20); m.write(bytes(40<<20)); os.fork(); time.sleep(1)'": "",
 	} {
 		out, code := run(t, s, line)
-		if code == 0 || !strings.Contains(out, want) {
+		if (code == 0) != (want == "") || !strings.Contains(out, want) {
 			t.Errorf("%s = code %d, %q, want %q", line, code, out, want)
 		}
 	}

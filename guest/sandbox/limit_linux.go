@@ -59,7 +59,7 @@ func (p *first) watch() {
 		reason := ""
 		if len(all) > p.setup.Limits.Processes {
 			reason = fmt.Sprintf("killed: more than %d processes", p.setup.Limits.Processes)
-		} else if used := memoryOf(all); used > p.setup.Limits.Memory {
+		} else if used := memoryOf(all, p.setup.Limits.Memory); used > p.setup.Limits.Memory {
 			reason = fmt.Sprintf("killed: more than %d MiB of memory", p.setup.Limits.Memory>>20)
 		}
 		if reason != "" {
@@ -77,10 +77,10 @@ func (p *first) killAll(reason string) {
 	_ = unix.Kill(-1, unix.SIGKILL) // every process but this one
 }
 
-// memoryOf returns the memory of processes that is not shared, in bytes
-// (proc_pid_statm(5)).
-func memoryOf(pids []int) (sum int64) {
-	page := int64(os.Getpagesize())
+// memoryOf returns the memory of processes in bytes, but for that of files (proc_pid_statm(5)). What
+// they share is counted only where it could exceed the limit: the kernel walks all pages for that.
+func memoryOf(pids []int, limit int64) (sum int64) {
+	page, shared := int64(os.Getpagesize()), int64(0)
 	for _, pid := range pids {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 		if err != nil {
@@ -90,11 +90,34 @@ func memoryOf(pids []int) (sum int64) {
 		if len(f) < 3 {
 			continue
 		}
-		resident, _ := strconv.ParseInt(string(f[1]), 10, 64)
-		shared, _ := strconv.ParseInt(string(f[2]), 10, 64)
-		sum += (resident - shared) * page
+		r, _ := strconv.ParseInt(string(f[1]), 10, 64)
+		s, _ := strconv.ParseInt(string(f[2]), 10, 64)
+		sum += (r - s) * page
+		shared += s * page
+	}
+	if sum > limit || sum+shared <= limit {
+		return sum
+	}
+	for _, pid := range pids {
+		sum += sharedOf(pid)
 	}
 	return sum
+}
+
+// sharedOf returns the part of a process of the memory that processes share and that is no file's,
+// in bytes (proc_pid_smaps(5), smaps_rollup).
+func sharedOf(pid int) int64 {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "Pss_Shmem:" {
+			n, _ := strconv.ParseInt(f[1], 10, 64)
+			return n << 10
+		}
+	}
+	return 0
 }
 
 // loopbackUp brings up the loopback interface, the only one of the network namespace.

@@ -11,8 +11,9 @@ func (s *System) startPath(u unit) error {
 	x := &started{state: stateActive, done: make(chan struct{}), paths: map[string]string{}}
 	end := sync.OnceFunc(func() { close(x.done) })
 	x.stop = func(error) { end() }
-	if !s.units.begin(u.name, x) {
-		return nil
+	if ok, err := s.units.begin(u.name, x, s.now(), u.duration("Unit.StartLimitIntervalSec", startInterval)); !ok {
+		end()
+		return err
 	}
 	for _, key := range []string{"Path.PathChanged", "Path.PathModified"} {
 		for _, name := range u.keys[key] {

@@ -20,9 +20,13 @@ const (
 
 // units are the units of a boot that were started.
 type units struct {
-	mu  sync.Mutex
-	all map[string]*started
+	mu     sync.Mutex
+	all    map[string]*started
+	starts map[string][]instant // of each unit, the last ones
 }
+
+// instant is when a unit was started, by the system's clock and by that of this machine.
+type instant struct{ system, machine time.Time }
 
 type started struct {
 	state string
@@ -40,18 +44,31 @@ func (u *units) state(name string) string {
 	return ""
 }
 
-// begin adds a unit that is started; ok is false if it runs already.
-func (u *units) begin(name string, x *started) (ok bool) {
+// begin adds a unit that is started; ok is false if it runs already. It is an error to start a unit
+// more often than startBurst times within a limit of both clocks (systemd.unit(5),
+// "StartLimitIntervalSec="): one that restarts itself would do so without an end, while a clock at
+// max speed waits for it.
+func (u *units) begin(name string, x *started, now time.Time, limit time.Duration) (ok bool, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if old := u.all[name]; old != nil && old.state != stateFailed && old.state != "" {
-		return false
+		return false, nil
 	}
 	if u.all == nil {
-		u.all = map[string]*started{}
+		u.all, u.starts = map[string]*started{}, map[string][]instant{}
 	}
+	starts := u.starts[name]
+	if len(starts) == startBurst {
+		if first := starts[0]; now.Sub(first.system) < limit && time.Since(first.machine) < limit {
+			x.state = stateFailed
+			u.all[name] = x
+			return false, fmt.Errorf("%s: start request repeated too quickly: it was started %d times in %v", name, startBurst, limit)
+		}
+		starts = starts[1:]
+	}
+	u.starts[name] = append(starts, instant{now, time.Now()})
 	u.all[name] = x
-	return true
+	return true, nil
 }
 
 func (u *units) set(x *started, state string) {
@@ -66,6 +83,7 @@ func (u *units) forget(name string) {
 	if x := u.all[name]; x != nil && x.state == stateFailed {
 		delete(u.all, name)
 	}
+	delete(u.starts, name)
 }
 
 // stopAll ends all services without waiting for them: their processes are killed. cause is
@@ -76,7 +94,7 @@ func (u *units) stopAll(cause error) {
 	for _, x := range u.all {
 		x.stop(cause)
 	}
-	u.all = nil
+	u.all, u.starts = nil, nil
 }
 
 func (s *System) startUnit(name string) error {
@@ -142,9 +160,10 @@ func (s *System) startService(u unit) error {
 	if oneshot {
 		x.state = stateActivating
 	}
-	if !s.units.begin(u.name, x) {
+	if ok, err := s.units.begin(u.name, x, s.now(), u.duration("Unit.StartLimitIntervalSec", startInterval)); !ok {
+		close(x.done)
 		cancel(nil)
-		return nil
+		return err
 	}
 	ended := make(chan error, 1)
 	go func() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/guest/sandbox"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // unitFile returns the file of a service that runs the agent.
@@ -265,5 +266,33 @@ func TestUnitsCannotEndTheLab(t *testing.T) {
 	}
 	if err := <-crashed; !strings.Contains(err.Error(), "panic: a file of the user's") || !strings.Contains(err.Error(), "service_test.go") {
 		t.Errorf("the cause is %v, want the panic and its stack", err)
+	}
+}
+
+// A unit that restarts itself is stopped by its limit of starts.
+func TestUnitThatRestartsItselfEnds(t *testing.T) {
+	s, _ := booted(t)
+	put(t, s, sandbox.Tree{"etc/systemd/system/x.service": sandbox.File(0o644, "[Service]\nType=oneshot\nExecStart=systemctl restart x\n[Install]\nWantedBy=multi-user.target\n")})
+	if _, code := ctl(t, s, "enable", "x"); code != 0 {
+		t.Fatalf("enable = code %d", code)
+	}
+	ended := make(chan error)
+	go func() { ended <- s.Boot() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("Boot() = %v", err)
+		}
+	case <-patience.Within(t, time.Minute).Done():
+		t.Fatal("the boot does not end")
+	}
+	patience.Await(t, "the unit has failed", func() bool { out, _ := ctl(t, s, "is-failed", "x"); return out == "failed\n" })
+	if out, code := ctl(t, s, "start", "x"); code == 0 || !strings.Contains(out, "repeated too quickly") {
+		t.Errorf("start = code %d, %q, want that it is repeated too quickly", code, out)
+	}
+	ctl(t, s, "reset-failed", "x")
+	put(t, s, sandbox.Tree{"etc/systemd/system/x.service": sandbox.File(0o644, "[Service]\nType=oneshot\nExecStart=systemctl is-active y\nExecStart=-systemctl is-active y\n")})
+	if out, code := ctl(t, s, "start", "x"); code == 0 || strings.Contains(out, "repeated") {
+		t.Errorf("start after reset-failed = code %d, %q", code, out)
 	}
 }
