@@ -62,6 +62,23 @@ Feature: The operating system of a server
     And the server has no file "/etc/first"
     And the server has no file "/etc/changed"
 
+  Scenario: A system that its user has broken is made new
+    Given this machine has "user namespaces"
+    When the operator sets the name "web-0" and the user data:
+      """
+      #cloud-config
+      write_files: [{path: /etc/first, content: x}]
+      """
+    And the operator sets the image
+    Then the host becomes "provisioned"
+    And the server's file "/etc/first" contains "x"
+    When the command "rm -rf /etc/* /var/*; echo y > /etc/changed" runs on the server
+    And the operator resets the server's system
+    Then the server boots again
+    And the server's file "/etc/first" contains "x"
+    And the server's file "/etc/hostname" contains "node-0"
+    And the server has no file "/etc/changed"
+
   Scenario: A reboot keeps the files, but /run and /tmp
     Given this machine has "user namespaces"
     When the operator sets the name "web-0" and the user data:

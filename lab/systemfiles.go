@@ -120,6 +120,31 @@ func (y *systems) putFile(ctx context.Context, h *rack.Host, f control.File) err
 	return x.CheckPaths()
 }
 
+// reset removes what the system that a server runs has stored since its installation, and restarts
+// the server. It needs nothing of the system, whose files may be unreadable.
+func (y *systems) reset(ctx context.Context, h *rack.Host) error {
+	defer y.clock.Enter()()
+	y.mu.Lock()
+	x := y.running[h.Name()]
+	y.mu.Unlock()
+	running := h.Machine().OS
+	switch {
+	case running == nil:
+		return fmt.Errorf("%w: %s runs no operating system: %s", machine.ErrPower, h.Name(), cmp.Or(bootFixes[h.Machine().Phase], "switch it on"))
+	case x == nil || x.os.Boot != running.Boot || running.Name != DiskOS:
+		return fmt.Errorf("%w: %s runs the system %q, which stores nothing: restart the server", machine.ErrPower, h.Name(), running.Name)
+	}
+	d, err := h.Attach(running.Boot, running.Source.Device)
+	if err != nil {
+		return err
+	}
+	// From here on the system stores nothing.
+	if err := errors.Join(x.Close(), d.PutSystemFiles(nil)); err != nil {
+		return err
+	}
+	return h.Apply(ctx, machine.Reset{Kind: machine.ForceRestart})
+}
+
 // exec runs a command in the system that a server runs. A clock at max speed waits for
 // it, but not for what somebody types at a terminal.
 func (y *systems) exec(ctx context.Context, h *rack.Host, c control.Command) (int, error) {

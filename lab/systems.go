@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -256,7 +258,7 @@ func (y *systems) boot(x *system, console io.Writer) {
 			return
 		}
 		if first {
-			if err := x.Put(treeOf(root, diskFiles())); err != nil {
+			if err := y.putWhenThereIsRoom(x, treeOf(root, diskFiles()), fail); err != nil {
 				fail("cloud-init", err)
 				return
 			}
@@ -280,6 +282,28 @@ func (y *systems) boot(x *system, console io.Writer) {
 	if err := x.Put(sandbox.Tree{outputFile: sandbox.File(0o640, out.text.String())}); err != nil {
 		fail("cloud-init", err)
 	}
+}
+
+// fullDisk is the time between two attempts to write a first boot to a disk of this machine that is
+// full. It is real time, as the disk is.
+const fullDisk = 2 * time.Second
+
+// putWhenThereIsRoom writes the files of a first boot. While the machine's disk is full it waits,
+// and the lab's clock with it: a server whose first boot is lost would have no name, user or agent.
+func (y *systems) putWhenThereIsRoom(x *system, files sandbox.Tree, fail func(string, error)) error {
+	err := x.Put(files)
+	if errors.Is(err, syscall.ENOSPC) {
+		fail("cloud-init: waiting for room", err)
+	}
+	for errors.Is(err, syscall.ENOSPC) {
+		select {
+		case <-x.ctx.Done():
+			return sandbox.ErrClosed
+		case <-time.After(fullDisk):
+		}
+		err = x.Put(files)
+	}
+	return err
 }
 
 // source returns the data source of a system, and the device or directory that has it. That of a live system is the medium
@@ -380,6 +404,9 @@ type outputLog struct {
 // maxOutput is how many bytes of the output of user data are stored.
 const maxOutput = 256 << 10
 
+// maxLine is how many bytes of a line are shown at once: a command may never end it.
+const maxLine = 4096
+
 // Write implements io.Writer.
 func (o *outputLog) Write(p []byte) (int, error) {
 	o.mu.Lock()
@@ -390,6 +417,9 @@ func (o *outputLog) Write(p []byte) (int, error) {
 	o.line = append(o.line, p...)
 	for {
 		i := slices.Index(o.line, '\n')
+		if i < 0 && len(o.line) >= maxLine {
+			i = maxLine - 1
+		}
 		if i < 0 {
 			return len(p), nil
 		}

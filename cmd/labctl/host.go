@@ -20,7 +20,7 @@ func newHost(o *options) *cobra.Command {
 	}
 	list := newHosts(o)
 	list.Use, list.Example = "ls", "  labctl host ls -o json"
-	c.AddCommand(list, newHostPower(o), newHostBoot(o), newHostReset(o), newHostShow(o), newHostFiles(o), newHostExec(o), newHostCp(o), newHostBIOS(o), newHostFirmware(o), newHostRAID(o))
+	c.AddCommand(list, newHostPower(o), newHostBoot(o), newHostReset(o), newHostResetOS(o), newHostShow(o), newHostFiles(o), newHostExec(o), newHostCp(o), newHostBIOS(o), newHostFirmware(o), newHostRAID(o))
 	return c
 }
 
@@ -130,6 +130,23 @@ With --defaults the BMC also resets settings to defaults.`,
 	choiceFlag(c, &in.Kind, "kind", []string{"GracefulRestart", "ForceRestart"}, "GracefulRestart (default) or ForceRestart")
 	choiceFlag(c, &in.Defaults, "defaults", []string{"ResetAll", "PreserveNetworkAndUsers", "PreserveNetwork"}, "reset settings: ResetAll, PreserveNetworkAndUsers or PreserveNetwork")
 	return c
+}
+
+func newHostResetOS(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "reset-os HOST",
+		Short: "Make the system that a server runs new, and restart the server",
+		Long: `Remove what the operating system of a server has stored since its installation, and
+restart the server: its next boot is the first one again. It repairs a system that its
+users have broken. The image and the data source on the disk stay.`,
+		Example: "  labctl host reset-os node-0\n  labctl host reset-os 'node-*'",
+		Args:    arguments("HOST"), ValidArgsFunction: completeHosts(o),
+		RunE: func(c *cobra.Command, args []string) error {
+			lab := control.NewClient(o.state)
+			return o.printHosts(c, args[0], func(host string) (control.Host, error) { return lab.ResetSystem(c.Context(), host) },
+				func(h control.Host) (header, cell string) { return "PHASE", h.Phase })
+		},
+	}
 }
 
 // bootTargets are the BootSource values of Redfish that an override takes.

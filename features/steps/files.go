@@ -20,6 +20,11 @@ func (s *scenario) registerFiles(sc *stepRegistry) {
 	sc.Step(`^the server's file "([^"]+)" contains "([^"]+)"$`, "reads the file of the running system as labctl host files does, and waits until it contains the text", s.fileContains)
 	sc.Step(`^the server's file "([^"]+)" is "([^"]*)"$`, "waits until the words of the file are these", s.fileIs)
 	sc.Step(`^the command "([^"]+)" runs on the server$`, "runs a line of a shell in the running system as labctl host exec does; it ends with code 0, or the system with it", s.runCommand)
+	sc.Step(`^the operator resets the server's system$`, "makes the running system new, as labctl host reset-os does", func(ctx context.Context) error {
+		s.commandBoots = s.machine().Boots
+		_, err := s.lab.Control().ResetSystem(ctx, s.server.Name)
+		return err
+	})
 	sc.Step(`^the server boots again$`, "waits until the server has booted from its first disk since the last command", s.bootsAgain)
 	sc.NegativeStep(`^these commands on the server end with an error:$`, "runs lines of a shell in the running system, which end with another code than 0", s.commandsFail)
 	sc.NegativeStep(`^the server has no file "([^"]+)"$`, "asserts, once each controller has reconciled every object, that the running system has no such file", s.hasNoFile)

@@ -90,6 +90,14 @@ func (c *Client) ResetToProfile(ctx context.Context, host string) (Host, error) 
 	return h, err
 }
 
+// ResetSystem removes what the operating system that a host runs has stored since its installation,
+// and restarts the host, whose next boot is the first one again.
+func (c *Client) ResetSystem(ctx context.Context, host string) (Host, error) {
+	var h Host
+	err := c.do(ctx, http.MethodPost, at(host, "system", "reset"), nil, &h)
+	return h, err
+}
+
 // ResetBMC restarts a host's BMC. It returns before the BMC is down.
 func (c *Client) ResetBMC(ctx context.Context, host string, r BMCReset) (Host, error) {
 	var h Host

@@ -45,6 +45,7 @@ var routes = []route{
 	{"GET /v1/hosts/{host}", func(c *apiRequest) (any, error) { return DetailOf(c.rack, c.host), nil }},
 	{"POST /v1/hosts/{host}/power", reset},
 	{"POST /v1/hosts/{host}/reset", resetToProfile},
+	{"POST /v1/hosts/{host}/system/reset", resetSystem},
 	{"POST /v1/hosts/{host}/boot", boot},
 	{"POST /v1/hosts/{host}/bmc/reset", resetBMC},
 	{"POST /v1/hosts/{host}/bmc/selftest", selfTest},
@@ -225,6 +226,16 @@ func reset(c *apiRequest) (any, error) {
 
 func resetToProfile(c *apiRequest) (any, error) {
 	if err := c.host.ResetToProfile(c.Context()); err != nil {
+		return nil, err
+	}
+	return describe(c.rack, c.host), nil
+}
+
+func resetSystem(c *apiRequest) (any, error) {
+	if c.s.c.ResetSystem == nil {
+		return nil, errNoSystems
+	}
+	if err := c.s.c.ResetSystem(c.Context(), c.host); err != nil {
 		return nil, err
 	}
 	return describe(c.rack, c.host), nil

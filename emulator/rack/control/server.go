@@ -39,6 +39,9 @@ type Config struct {
 	Exec func(ctx context.Context, h *rack.Host, c Command) (int, error)
 	// PutFile, if not nil, writes a file of the operating system that a host runs.
 	PutFile func(ctx context.Context, h *rack.Host, f File) error
+	// ResetSystem, if not nil, removes what the operating system that a host runs has stored since
+	// its installation, and restarts the host.
+	ResetSystem func(ctx context.Context, h *rack.Host) error
 	// Down stops the lab and returns at once. Without it, requests to stop the lab
 	// are refused.
 	Down func()
