@@ -12,25 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	labclock "github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/emulator/rack/racktest"
+	"github.com/metalab-dev/metalab/scenarios/clientclock"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 )
-
-// labClock is the lab's clock as a run's: a run that waits lets the lab jump to the
-// end of the wait.
-type labClock struct {
-	clock.RealClock
-	lab *labclock.Clock
-}
-
-func (c labClock) Now() time.Time                         { return c.lab.Now() }
-func (c labClock) Since(t time.Time) time.Duration        { return c.lab.Since(t) }
-func (c labClock) After(d time.Duration) <-chan time.Time { return c.lab.NewTimer(d).C() }
 
 // bench is a lab of one host with what checks need beyond an address.
 type bench struct {
@@ -55,7 +43,7 @@ func newBenchOf(t *testing.T, r rackfile.Lab, profiles fs.FS, level conformance.
 	media := newMedia(t)
 	l := racktest.Start(t, rack.Config{Rack: &r, Profiles: profiles, Clock: c, Events: racktest.NewBoots(t).Answer})
 	b := &bench{t: t, lab: l, conf: target(l)}
-	b.conf.Clock, b.conf.Level = labClock{lab: c}, level
+	b.conf.Clock, b.conf.Level = clientclock.New(c), level
 	if at, ok := l.First().IPMI(); ok {
 		b.conf.IPMI = at.String()
 	}

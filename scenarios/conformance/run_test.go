@@ -15,6 +15,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/rack/racktest"
+	"github.com/metalab-dev/metalab/scenarios/clientclock"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 )
@@ -33,7 +34,11 @@ func execute(t *testing.T, conf conformance.Config, names ...string) (map[string
 		t.Fatal(err)
 	}
 	all := map[string]conformance.Result{}
-	for _, r := range b.Execute(t.Context(), checks) {
+	ctx := t.Context()
+	if c, ok := conf.Clock.(*clientclock.Clock); ok {
+		ctx = c.Trace(ctx)
+	}
+	for _, r := range b.Execute(ctx, checks) {
 		all[r.ID] = r
 	}
 	return all, b

@@ -385,7 +385,7 @@ var Table = []Row{
 		// These steps check an emulated BMC, with its quirks and faults, and any other.
 		Package: "features/conformance/steps",
 		May: []string{
-			"scenarios/conformance", "scenarios/sample", "emulator/rack", "emulator/rack/racktest", "emulator/rack/rackfile", "emulator/machine/...",
+			"scenarios/conformance", "scenarios/clientclock", "scenarios/sample", "emulator/rack", "emulator/rack/racktest", "emulator/rack/rackfile", "emulator/machine/...",
 			"emulator/dialect/quirk", "emulator/clock", "emulator/fault",
 		},
 		Never: kubernetes, But: utilsClock,
@@ -533,7 +533,8 @@ var Table = []Row{
 		Never: kubernetes, But: utilsClock,
 		Tests: []string{"emulator/rack/racktest", "emulator/rack/rackfile", "scenarios/prerequisites"},
 	},
-	{Package: "scenarios/containers"},                                          // it reads an image, and the output of its commands
+	{Package: "scenarios/containers"}, // it reads an image, and the output of its commands
+	{Package: "scenarios/clientclock", May: []string{"emulator/clock"}, Tests: []string{"scenarios/patience"}, Never: kubernetes, But: utilsClock},
 	{Package: "scenarios/patience", Never: slices.Concat(sockets, kubernetes)}, // it bounds waiting, and knows nothing that is waited for
 	{Package: "scenarios/prerequisites", May: []string{"scenarios/patience"}},  // it finds programs, and knows no test
 	{Package: "scenarios/prerequisites/missing", May: []string{"scenarios/prerequisites"}},
@@ -574,7 +575,7 @@ var Borders = []Border{
 
 // kits are packages for tests: every test file on their side of the borders may
 // use them, other code only if its row names them in full.
-var kits = []string{"emulator/rack/racktest", "controller/bmc/bmctest", "agent/sys/systest", "scenarios/leak", "scenarios/patience", "scenarios/prerequisites", "scenarios/loopdisk", "scenarios/smalldisk"}
+var kits = []string{"emulator/rack/racktest", "controller/bmc/bmctest", "agent/sys/systest", "scenarios/clientclock", "scenarios/leak", "scenarios/patience", "scenarios/prerequisites", "scenarios/loopdisk", "scenarios/smalldisk"}
 
 // badNames say nothing of what a package owns.
 var badNames = []string{"util", "common", "helper", "types", "internal", "pkg"}

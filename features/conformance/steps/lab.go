@@ -12,26 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	labclock "github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/emulator/rack/racktest"
+	"github.com/metalab-dev/metalab/scenarios/clientclock"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 )
-
-// labClock is the lab's clock as that of a run: a run that waits lets the lab jump
-// to the end of the wait.
-type labClock struct {
-	clock.RealClock
-	lab *labclock.Clock
-}
-
-func (c labClock) Now() time.Time                         { return c.lab.Now() }
-func (c labClock) Since(t time.Time) time.Duration        { return c.lab.Since(t) }
-func (c labClock) After(d time.Duration) <-chan time.Time { return c.lab.NewTimer(d).C() }
 
 // Labs are the labs of a suite, one for each model and feature: a lab starts in 100 ms, and the
 // suite has hundreds of scenarios.
@@ -76,7 +64,7 @@ func (l *Labs) of(profile, feature string) *emulated {
 	h := e.lab.First()
 	user, password := e.lab.Credentials(h)
 	e.conf = conformance.Config{
-		URL: h.URL(), Username: user, Password: password, CAs: e.lab.CAs(), Clock: labClock{lab: c}, Rate: 1e6,
+		URL: h.URL(), Username: user, Password: password, CAs: e.lab.CAs(), Clock: clientclock.New(c), Rate: 1e6,
 		Serial: h.Machine().Identity.Serial, LoseData: true,
 	}
 	e.conf.Media, e.conf.Boot, e.conf.DHCP, e.conf.Soak = e.media, e, e, 30*time.Minute

@@ -18,6 +18,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
 	"github.com/metalab-dev/metalab/emulator/fault"
+	"github.com/metalab-dev/metalab/scenarios/clientclock"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 	"github.com/metalab-dev/metalab/scenarios/sample"
 )
@@ -235,6 +236,9 @@ func (s *scenario) execute(ctx context.Context, conf conformance.Config, level c
 		}
 	}
 	all := map[string]conformance.Result{}
+	if c, ok := conf.Clock.(*clientclock.Clock); ok {
+		ctx = c.Trace(ctx)
+	}
 	for _, r := range b.Execute(ctx, checks) {
 		if r.Verdict == conformance.Broken {
 			err = errors.Join(err, fmt.Errorf("%s is error: %s", r.ID, r.Reason))
