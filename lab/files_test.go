@@ -51,7 +51,7 @@ func imageSum(t *testing.T, dir, name string) string {
 // A lab one of whose files was damaged while it was down starts without a loss, or does
 // not start, with an error that has the file and the fix. It starts once the file is as it
 // was.
-func TestDamagedFilesOfAStoppedWorld(t *testing.T) {
+func TestDamagedFilesOfAStoppedLab(t *testing.T) {
 	c := Config{Dir: t.TempDir(), Settings: Settings{Hosts: 1, Speed: "max", Kube: true}, Listen: AnyPort}
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kept"}, Data: map[string]string{"a": "b"}}
 	run := func(do func(client.Client) error) {
@@ -158,7 +158,7 @@ func TestDamagedFilesOfAStoppedWorld(t *testing.T) {
 
 // All that a lab makes in its directory, while it runs and after, is in Owned: labctl removes
 // that, and leaves the rest as a user's.
-func TestAWorldMakesOnlyFilesThatItOwns(t *testing.T) {
+func TestALabMakesOnlyFilesThatItOwns(t *testing.T) {
 	c := Config{Dir: filepath.Join(t.TempDir(), "state"), Settings: Settings{Hosts: 2, Speed: "max", Kube: true, With: config.Families}, Listen: AnyPort}
 	w, err := Start(t.Context(), c)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 
 // A full disk ends neither the BMCs nor the Kubernetes API: both answer, refuse requests
 // that change something, and go on when there is space again.
-func TestWorldOnAFullDisk(t *testing.T) {
+func TestLabOnAFullDisk(t *testing.T) {
 	prerequisites.Need(t, "small file system")
 	smalldisk.Run(t, 256<<20, func(dir string) {
 		w, err := Start(t.Context(), Config{Dir: dir, Settings: Settings{Hosts: 1, Speed: "60x", Kube: true}, Listen: AnyPort})

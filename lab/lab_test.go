@@ -176,7 +176,7 @@ func TestImagesAreServedWithTheirChecksums(t *testing.T) {
 	}
 }
 
-func TestDownOfTheControlAPIEndsTheWorld(t *testing.T) {
+func TestDownOfTheControlAPIEndsTheLab(t *testing.T) {
 	dir := t.TempDir()
 	w := start(t, dir)
 	ended := make(chan error, 1)
@@ -220,7 +220,7 @@ func TestALabSaysWhichPartHasEndedIt(t *testing.T) {
 
 // The state of a lab holds passwords, keys and tokens. Nobody else can read it, but for
 // the certificate of the lab's authority, which clients need.
-func TestFilesOfAWorldArePrivate(t *testing.T) {
+func TestFilesOfALabArePrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	w, err := Start(t.Context(), Config{Dir: dir, Settings: Settings{Hosts: 1, Speed: "max", Kube: true}, Listen: AnyPort})
 	if err != nil {
