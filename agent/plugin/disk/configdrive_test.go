@@ -198,7 +198,7 @@ func TestConfigDriveIsRefused(t *testing.T) {
 		size  int64
 		want  string
 	}{
-		{"no table", content(4*mib, 5), 100 * mib, "the image has no partition table"},
+		{"no table", append([]byte{0}, content(4*mib, 5)[1:]...), 100 * mib, "the image has no partition table"},
 		{"damaged GPT", damaged, 100 * mib, "the image's GPT is damaged"},
 		{"small disk", partitioned(t, gptOf(4), 8*mib), 60 * mib, "/dev/sda is too small"},
 		{"full disk", partitioned(t, gptOf(40), 100*mib), 100 * mib, "no room behind the image's partitions"},

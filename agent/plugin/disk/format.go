@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"unicode"
 )
 
 // sink receives a download.
@@ -30,13 +31,16 @@ func (w Writer) sink(format string, first []byte, size int64, t *target, bar *pr
 	switch _, wanted := unpackers[format]; {
 	case format != "" && format != found && (packed || wanted):
 		return nil, fmt.Errorf("disk: image format is given as %s, but the file is %s", format, found)
-	case format == "" && found != formatRaw && !packed:
-		return nil, fmt.Errorf("disk: the image is %s, want raw, qcow2, vdi or vmdk", found)
+	case found != formatRaw && !packed:
+		return nil, notAnImage(found)
 	}
 	if found == formatVMDK { // rejected now rather than after gigabytes
 		if err := checkVMDKKind(first); err != nil {
 			return nil, err
 		}
+	}
+	if found == formatRaw && isText(first) {
+		return nil, notAnImage("text")
 	}
 	if packed {
 		bar.next(40)
@@ -44,6 +48,17 @@ func (w Writer) sink(format string, first []byte, size int64, t *target, bar *pr
 	}
 	bar.next(70)
 	return newRawSink(size, t)
+}
+
+// notAnImage is the error for a file that would not boot if it was written to a disk unchanged.
+func notAnImage(found string) error {
+	return fmt.Errorf("disk: the image is %s, want raw, qcow2, vdi or vmdk", found)
+}
+
+// isText reports whether a file begins with a sector of ASCII text, such as a server's answer to a
+// wrong URL: a disk begins with a boot record or with zeros.
+func isText(first []byte) bool {
+	return !bytes.ContainsFunc(first[:min(len(first), sector)], func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsPrint(r) && !unicode.IsSpace(r) })
 }
 
 // signatures lists the magic numbers of formats that must not be written to a disk
@@ -58,7 +73,7 @@ var signatures = []struct {
 	{0, "COWD", formatVMDK},
 	{0, "# Disk DescriptorFile", formatVMDK},
 	{0, "vhdxfile", "vhdx"},
-	{0, "conectix", "vhd"},
+	{0, vhdCookie, "vhd"},
 	{0x40, "\x7f\x10\xda\xbe", formatVDI},
 	{0, "\x1f\x8b\x08", "gzip"},
 	{0, "\xfd7zXZ\x00", "xz"},
@@ -68,6 +83,10 @@ var signatures = []struct {
 	{0, "<!DOCTYPE", "HTML"},
 	{0, "<html", "HTML"},
 }
+
+// vhdCookie begins the footer of a VHD: its last sector, of which a dynamic one has a copy in its
+// first (Microsoft, "Virtual Hard Disk Image Format Specification", "Hard Disk Footer Format").
+const vhdCookie = "conectix"
 
 // detect returns the format of a file by its first bytes; the default is raw.
 func detect(first []byte) string {
@@ -83,7 +102,8 @@ func detect(first []byte) string {
 // large hole costs one command.
 type rawSink struct {
 	*target
-	hole run // zeros not yet written
+	hole run    // zeros not yet written
+	last []byte // the last sector so far
 }
 
 // maxHole bounds the duration of one command.
@@ -100,6 +120,8 @@ func (s *rawSink) take(off int64, p []byte) error {
 	if err := fits(off+int64(len(p)), s.target); err != nil {
 		return err
 	}
+	s.last = append(s.last, p[max(0, len(p)-sector):]...)
+	s.last = append(s.last[:0], s.last[max(0, len(s.last)-sector):]...)
 	if n, zero := uniformPrefix(p); zero && n == len(p) {
 		if s.hole.n == 0 {
 			s.hole.off = off
@@ -122,6 +144,9 @@ func (s *rawSink) flush() error {
 }
 
 func (s *rawSink) finish(_ context.Context, size int64) (int64, error) {
+	if bytes.HasPrefix(s.last, []byte(vhdCookie)) {
+		return 0, notAnImage("vhd")
+	}
 	if err := s.flush(); err != nil {
 		return 0, err
 	}

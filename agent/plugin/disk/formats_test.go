@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/agent/sys/systest"
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
@@ -234,4 +235,19 @@ func FuzzVMDK(f *testing.F) {
 	f.Add(vmdkFile(true))
 	f.Add(le32(8, 1|vmdkZeroGrain)(vmdkFile(false))) // not compressed
 	fuzzUnpack(f, formatVMDK)
+}
+
+// A VHD of a fixed size is a raw image but for its last sector.
+func TestFixedVHDIsRefused(t *testing.T) {
+	file := append(content(mib, 1), append([]byte(vhdCookie), make([]byte, sector-len(vhdCookie))...)...)
+	file[0] = 0
+	m := systest.NewMemory(4 * mib)
+	s := serve(t, map[string]string{"/vhd": string(file)})
+	_, _, err := write(t, m, job.WriteSpec{URL: s.URL + "/vhd", Format: "raw", Checksum: sha256Hex(file)})
+	if err == nil || !strings.Contains(err.Error(), "the image is vhd, want raw") {
+		t.Errorf("Write = %v, want that the image is vhd", err)
+	}
+	if !cannotBoot(t, m) {
+		t.Error("the disk can boot")
+	}
 }

@@ -213,7 +213,7 @@ func TestWriteOCIChoosesByArchitecture(t *testing.T) {
 	g := newRegistry(t)
 	index := manifest{MediaType: typeIndex}
 	for _, x := range []struct{ arch, disk string }{{"arm64", "raw"}, {"amd64", "hyperv"}, {"amd64", "qcow2"}, {"amd64", "raw"}, {"s390x", ""}} {
-		d := g.layer(t, x.arch+x.disk, "application/octet-stream", []byte("boot "+x.arch+" "+x.disk))
+		d := g.layer(t, x.arch+x.disk, "application/octet-stream", []byte("\x00boot "+x.arch+" "+x.disk))
 		d.Annotations = map[string]string{"disktype": x.disk}
 		if err := json.Unmarshal([]byte(`{"architecture":"`+x.arch+`"}`), &d.Platform); err != nil {
 			t.Fatal(err)
@@ -225,7 +225,7 @@ func TestWriteOCIChoosesByArchitecture(t *testing.T) {
 	if _, _, err := write(t, m, job.WriteSpec{URL: g.ref("")}); err != nil {
 		t.Fatal(err)
 	}
-	if have := get(t, m, 0, 15); have != "boot amd64 raw\x00" {
+	if have := get(t, m, 0, 16); have != "\x00boot amd64 raw\x00" {
 		t.Errorf("the disk holds %q", have)
 	}
 	index.Manifests = index.Manifests[:1]
@@ -278,7 +278,7 @@ func TestWriteOCIWithCredentials(t *testing.T) {
 }
 
 func TestOCITokensStayWithTheRegistry(t *testing.T) {
-	image := []byte("boot")
+	image := []byte("\x00boot")
 	g := newRegistry(t)
 	g.layer(t, "v1", "application/octet-stream", image)
 	g.user = "lab:word"
@@ -300,7 +300,7 @@ func TestOCITokensStayWithTheRegistry(t *testing.T) {
 
 func TestWriteOCIOverTLS(t *testing.T) {
 	g := newRegistry(t)
-	g.layer(t, "v1", "application/octet-stream", []byte("boot"))
+	g.layer(t, "v1", "application/octet-stream", []byte("\x00boot"))
 	s := httptest.NewTLSServer(g)
 	defer s.Close()
 	g.Config.Handler = http.NotFoundHandler()
@@ -319,7 +319,7 @@ func TestWriteOCIOverTLS(t *testing.T) {
 
 func TestWriteOCIRefusedBeforeTheDiskIsTouched(t *testing.T) {
 	g := newRegistry(t)
-	good := g.layer(t, "good", "application/octet-stream", []byte("boot"))
+	good := g.layer(t, "good", "application/octet-stream", []byte("\x00boot"))
 	g.layer(t, "two", "application/octet-stream", []byte("a"), []byte("b"))
 	g.layer(t, "json", "application/vnd.cncf.notary.signature+json", []byte("{}"))
 	g.layer(t, "no-tar", "application/vnd.oci.image.layer.v1.tar", bytes.Repeat([]byte("x"), 2048))
@@ -377,10 +377,10 @@ func TestWriteOCIWithWrongContentCannotBoot(t *testing.T) {
 	text := string(content(2*mib, 6))
 	two := g.layer(t, "two", "application/vnd.oci.image.layer.v1.tar", tarOf(t, "a", text, "b", text))
 	bomb := g.layer(t, "bomb", "application/gzip", gzipped(make([]byte, 64*mib)))
-	g.layer(t, "forged", "application/octet-stream", []byte("good"))
-	g.blobs[digestOf([]byte("good"))] = []byte("evil")
-	g.layer(t, "longer", "application/octet-stream", []byte("short"))
-	g.blobs[digestOf([]byte("short"))] = []byte("shorter is longer")
+	g.layer(t, "forged", "application/octet-stream", []byte("\x00good"))
+	g.blobs[digestOf([]byte("\x00good"))] = []byte("\x00evil")
+	g.layer(t, "longer", "application/octet-stream", []byte("\x00short"))
+	g.blobs[digestOf([]byte("\x00short"))] = []byte("\x00shorter is longer")
 	g.layer(t, "cut", "application/gzip", gzipped([]byte(text))[:mib/2])
 	for _, tt := range []struct{ ref, want string }{
 		{"@" + two.Digest, "the tar holds more than one file"},

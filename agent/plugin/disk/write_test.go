@@ -172,7 +172,7 @@ func TestWriteRefusedBeforeTheDiskIsTouched(t *testing.T) {
 	large := string(writeQcow2(t, qcow2Spec{version: 3, bits: 16}, make([]byte, 9*mib)))
 	files := map[string]string{
 		"/raw": raw, "/qcow2": qcow2, "/large": large, "/huge": string(make([]byte, 8*mib+1)), "/empty": "",
-		"/gz": "\x1f\x8b\x08 and so on", "/html": "<!DOCTYPE html><p>not found</p>", "/vmdk": "KDMV....", "/vhdx": "vhdxfile",
+		"/gz": "\x1f\x8b\x08 and so on", "/html": "<!DOCTYPE html><p>not found</p>", "/vmdk": "KDMV....", "/vhdx": "vhdxfile", "/text": "<?xml version=\"1.0\"?><Error><Code>NoSuchKey</Code></Error>\n",
 		"/flat": "# Disk DescriptorFile\nversion=1\ncreateType=\"monolithicFlat\"\nRW 4096 FLAT \"disk-flat.vmdk\" 0\n",
 		"/sums": sha256Hex([]byte(raw)) + "  other\n", "/many": strings.Repeat("# nothing\n", 200_000),
 	}
@@ -201,6 +201,9 @@ func TestWriteRefusedBeforeTheDiskIsTouched(t *testing.T) {
 		{"qcow2 given as raw", job.WriteSpec{URL: "/qcow2", Format: "raw", Checksum: sum("/qcow2")}, "given as raw, but the file is qcow2"},
 		{"raw given as qcow2", job.WriteSpec{URL: "/raw", Format: "qcow2", Checksum: sum("/raw")}, "given as qcow2, but the file is raw"},
 		{"compressed", job.WriteSpec{URL: "/gz", Checksum: sum("/gz")}, "the image is gzip, want raw, qcow2, vdi or vmdk"},
+		{"gzip given as raw", job.WriteSpec{URL: "/gz", Format: "raw", Checksum: sum("/gz")}, "the image is gzip, want raw, qcow2, vdi or vmdk"},
+		{"vhdx given as raw", job.WriteSpec{URL: "/vhdx", Format: "raw", Checksum: sum("/vhdx")}, "the image is vhdx"},
+		{"text", job.WriteSpec{URL: "/text", Format: "raw", Checksum: sum("/text")}, "the image is text"},
 		{"error page", job.WriteSpec{URL: "/html", Checksum: sum("/html")}, "the image is HTML"},
 		{"vhdx", job.WriteSpec{URL: "/vhdx", Checksum: sum("/vhdx")}, "the image is vhdx"},
 		{"flat vmdk", job.WriteSpec{URL: "/flat", Checksum: sum("/flat")}, "disk: vmdk: monolithicFlat is not supported"},
