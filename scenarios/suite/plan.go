@@ -53,6 +53,10 @@ const (
 	sideBySide  = 2
 )
 
+// raceSlowdown is how many times as long tests take under the race detector: features/conformance,
+// whole, takes 98 s without it and more than 600 s with it.
+const raceSlowdown = 6
+
 // list returns the packages with tests that match the patterns, sorted.
 func list(ctx context.Context, patterns []string) ([]testPackage, error) {
 	var errs bytes.Buffer

@@ -42,7 +42,11 @@ type runner struct {
 
 // group tests the packages of a group, and what has failed of them once more.
 func (r *runner) group(ctx context.Context, g group) error {
-	args := []string{fmt.Sprintf("-timeout=%v", g.timeout), fmt.Sprintf("-p=%d", g.parallel)}
+	timeout := g.timeout
+	if r.race {
+		timeout *= raceSlowdown
+	}
+	args := []string{fmt.Sprintf("-timeout=%v", timeout), fmt.Sprintf("-p=%d", g.parallel)}
 	if g.uncached {
 		args = append(args, "-count=1")
 	}
