@@ -125,7 +125,7 @@ func collect() int64 {
 }
 
 // writeImage writes the image to the first disk of a server, with holes for zeros.
-func writeImage(b *testing.B, h *rack.Host, image []byte) {
+func writeImage(b testing.TB, h *rack.Host, image []byte) {
 	b.Helper()
 	m, err := h.Medium(h.Drives()[0].ID)
 	if err != nil {
