@@ -263,7 +263,10 @@ func (c *Clock) Walk(ctx context.Context, d time.Duration) error {
 		if err := c.Settle(ctx); err != nil {
 			return err
 		}
-		next, ok := c.First()
+		next, ok, fired := c.due()
+		if fired {
+			continue
+		}
 		if !ok || next.After(end) {
 			break
 		}
@@ -271,6 +274,17 @@ func (c *Clock) Walk(ctx context.Context, d time.Duration) error {
 	}
 	c.advance(end.Sub(c.Now()), client.Sub(c.ClientNow()))
 	return c.Settle(ctx)
+}
+
+// due is First, and reports whether work is in flight at that moment: Run may have fired what was
+// due since the last Settle, and what it fired may move the clock.
+func (c *Clock) due() (next time.Time, ok, inFlight bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w := c.first(); w != nil {
+		next, ok = w.at, true
+	}
+	return next, ok, c.busy.Load() > 0
 }
 
 // Next returns when the next timer is due; false when there is none. Tickers
