@@ -139,8 +139,19 @@ func archive(data []byte) (parts []part, ok bool, err error) {
 			name = fmt.Sprintf("part-%03d", len(parts)+1)
 		}
 		kind, _, _ := mime.ParseMediaType(p.Header.Get("Content-Type"))
-		if k := kindOf(content); kind == "" || kind == unknown || k == jinja {
-			kind = k
+		// The content decides where the type says little, and for scripts: each begins with #!
+		// (cloud-init, UserDataProcessor._process_msg).
+		known := kindOf(content)
+		switch kind {
+		case "", unknown, "text/x-not-multipart":
+			kind = known
+		case shellScript:
+			if known != unknown {
+				kind = known
+			}
+		}
+		if known == jinja {
+			kind = jinja
 		}
 		if _, listed := unapplied[kind]; !listed && kind != cloudConfig && kind != shellScript {
 			kind = unknown
