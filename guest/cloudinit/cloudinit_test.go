@@ -75,7 +75,12 @@ func TestWriteFiles(t *testing.T) {
 		{"octal text", "{path: /a, content: x, permissions: '0600'}", "0600 root:root x"},
 		{"octal number", "{path: /a, content: x, permissions: 0640}", "0640 root:root x"},
 		{"owner", "{path: /a, content: x, owner: 'web:adm'}", "0644 web:adm x"},
-		{"owner alone", "{path: /a, content: x, owner: web}", "0644 web:web x"},
+		{"owner alone", "{path: /a, content: x, owner: web}", "0644 web:root x"},
+		{"number", "{path: /a, content: 0o17, permissions: '0o600'}", "0600 root:root 15"},
+		{"boolean", "{path: /a, content: yes}", "0644 root:root True"},
+		{"quoted boolean", "{path: /a, content: 'yes'}", "0644 root:root yes"},
+		{"binary", "{path: /a, content: !!binary aGkA}", "0644 root:root hi\x00"},
+		{"null", "{path: /a, content: null, append: 'no', encoding: null}", "0644 root:root "},
 		{"base64", "{path: /a, encoding: b64, content: " + base64.StdEncoding.EncodeToString([]byte("binary\x00")) + "}", "0644 root:root binary\x00"},
 		{"gzip in base64", "{path: /a, encoding: gz+b64, content: " + base64.StdEncoding.EncodeToString(zipped("small")) + "}", "0644 root:root small"},
 		{"unclean path", "{path: /../x/../a, content: x}", "0644 root:root x"},
@@ -99,9 +104,20 @@ func TestWhatIsNotApplied(t *testing.T) {
 	}{
 		{[]string{"packages: [nginx]"}, "packages is not applied: there is no such module here"},
 		{[]string{"write_files: [{path: a, content: x}]"}, `write_files a is not written: path "a" is not absolute`},
-		{[]string{"write_files: [{path: /a, encoding: rot13}]"}, `write_files /a is not written: encoding "rot13": use text/plain, b64, gzip or gz+b64`},
+		{[]string{"write_files: [{path: /a, encoding: rot13}]"}, `write_files /a is written as text: encoding "rot13": use text/plain, b64, gzip or gz+b64`},
 		{[]string{"write_files: [{path: /a, encoding: b64, content: '*'}]"}, "write_files /a is not written: encoding b64: illegal base64 data"},
-		{[]string{"write_files: [{path: /a, permissions: rw}]"}, `permissions "rw": give an octal number`},
+		{[]string{"write_files: [{path: /a, permissions: rw}]"}, `write_files /a has the mode 0644: permissions "rw": give an octal number`},
+		{[]string{"write_files: [{content: x}]"}, "write_files[0] is not written: line 2: it has no path"},
+		{[]string{"write_files: [x]"}, "write_files[0] is not written: line 2: it is no mapping"},
+		{[]string{"write_files: [{path: /a, content: [x]}]"}, "write_files[0] is not written: content: line 2: it is no text"},
+		{[]string{"write_files: [{path: /a, mode: x}]"}, "write_files /a: there is no key mode"},
+		{[]string{"runcmd: [true]"}, "runcmd: line 2 is not executed: true is no text: quote it"},
+		{[]string{"users: [true]"}, "users[0] is not created: line 2: it is no mapping"},
+		{[]string{"users: {a: null}"}, "users.a is not created: line 2: it is no mapping"},
+		{[]string{"users: [{name: a, uid: many}]"}, `the user "a" is not created: uid "many": give a number`},
+		{[]string{"users: [{name: a, gecos: 7}]"}, "gecos of a is not set: line 2: it is no text"},
+		{[]string{"users: [{name: a, snapuser: b}]"}, "snapuser of a is not applied: there is no such setting here"},
+		{[]string{"groups: [7]"}, "groups: line 2 is not created: it is no name"},
 		{[]string{"write_files: [{path: /a, source: {uri: 'http://x/'}}]"}, "its source http://x/ is not fetched"},
 		{[]string{"runcmd: reboot"}, "runcmd is not applied: line 2: it is no list"},
 		{[]string{"users: 7"}, "users is not applied: line 2: it is no list"},
@@ -161,7 +177,7 @@ func TestUsersAndKeys(t *testing.T) {
 		"users:", "- default", "- {name: ann, groups: [sudo], uid: 1500, shell: /bin/zsh, sudo: false, lock_passwd: false, hashed_passwd: $6$x, ssh_authorized_keys: [A1, A2]}",
 		"- {name: daemon, system: true, homedir: /srv}", "- bob"))
 	for name, wants := range map[string][]string{
-		"etc/passwd":                    {"ann:x:1500:1500::/home/ann:/bin/zsh\n", "daemon:x:999:999::/srv:/bin/sh\n", "bob:x:1001:1001::/home/bob:/bin/sh\n"},
+		"etc/passwd":                    {"ann:x:1500:1500::/home/ann:/bin/zsh\n", "daemon:x:999:999::/srv:/bin/sh\n", "bob:x:1501:1501::/home/bob:/bin/sh\n", "debian:x:1502:"},
 		"etc/shadow":                    {"ann:$6$x:", "bob:!:"},
 		"etc/group":                     {"ops:x:", ":debian\n", "empty:x:"},
 		"home/ann/.ssh/authorized_keys": {"0600 ann:ann A1\nA2\n"},
@@ -175,6 +191,56 @@ func TestUsersAndKeys(t *testing.T) {
 	}
 	if strings.Contains(files["etc/sudoers.d/90-cloud-init-users"], "ann") || len(r.Ignored) > 0 {
 		t.Errorf("sudoers %q, ignored %q", files["etc/sudoers.d/90-cloud-init-users"], r.Ignored)
+	}
+}
+
+// Users, groups and scalars of any form are what Debian's cloud-init takes them for (22.4.2,
+// ug_util.normalize_users_groups and Distro.create_user): each row was compared with it. What is wrong is lost alone.
+func TestUsersAsCloudInitTakesThem(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		lines []string
+		want  []string // of /etc/passwd
+	}{
+		{"the default user is created last", []string{"users: [default, bob]"}, []string{"bob:1000", "debian:1001"}},
+		{"IDs as texts and numbers", []string{"users: [default, {name: svc, uid: '2123', groups: 'users, adm'}, {name: other, uid: 2200}]"}, []string{"svc:2123", "other:2200", "debian:2201"}},
+		{"a text is sorted", []string{"users: 'b,a'"}, []string{"a:1000", "b:1001"}},
+		{"a mapping", []string{"users: {bob: true, no: false, ann: {uid: 1005}, default: yes}"}, []string{"bob:1000", "ann:1005", "debian:1006"}},
+		{"names within lists", []string{"users: [bob, [p, q], {name: bob, uid: 1500}]"}, []string{"bob:1500", "p:1501", "q:1502"}},
+		{"a mapping without a name is the default user", []string{"users: [{shell: /bin/fish, ssh-authorized-keys: [K]}]"}, []string{"debian:1000"}},
+		{"none", []string{"users: []"}, nil},
+		{"one that is wrong", []string{"users: [{name: a, uid: x}, {name: b}]"}, []string{"b:1000"}},
+	} {
+		files, _ := apply(withConfig(tt.lines...))
+		var got []string
+		for line := range strings.Lines(strings.TrimPrefix(files["etc/passwd"], "0644 root:root ")) {
+			if f := strings.Split(line, ":"); len(f) > 2 {
+				got = append(got, f[0]+":"+f[2])
+			}
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	files, r := apply(withConfig("groups: [ops: [b, a], {ops: c}, x]", "disable_root: 0", "runcmd: [null, [echo, yes, 0o17, ' a ']]", "preserve_hostname: 'no'",
+		"users:", "- {shell: /bin/fish, groups: ops, ssh-authorized-keys: {one: K}}", "- {name: a, lock_passwd: 'false', hashed_passwd: h, sudo: null}", "- {name: b, lock_passwd: 0, hashed_passwd: h, system: 'no'}"))
+	for name, wants := range map[string][]string{
+		"etc/passwd":                            {"debian:x:1001:1001:Debian:/home/debian:/bin/bash\n", "b:x:999:"},
+		"etc/shadow":                            {"a:!h:", "b:h:"},
+		"etc/group":                             {"ops:x:2000:a,b,c,debian\n", "x:x:2001:"},
+		"home/debian/.ssh/authorized_keys":      {"K\n"},
+		"var/lib/cloud/instance/scripts/runcmd": {"\necho True 15 ' a '\n"},
+		"etc/hostname":                          {"node-7\n"},
+		"etc/sudoers.d/90-cloud-init-users":     {"debian ALL=(ALL) NOPASSWD:ALL\n"},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(files[name], want) {
+				t.Errorf("%s: %q, want %q", name, files[name], want)
+			}
+		}
+	}
+	if len(r.Ignored) > 0 {
+		t.Errorf("ignored %q", r.Ignored)
 	}
 }
 
@@ -263,6 +329,19 @@ x
 		if want := []string{"part-004 is not applied: it begins with no known header, such as #cloud-config"}; !cmp.Equal(r.Ignored, want) {
 			t.Errorf("%s: ignored %q", name, r.Ignored)
 		}
+	}
+}
+
+func TestContentDecidesOnAPartThatIsCalledAScript(t *testing.T) {
+	files, r := apply(Instance{UserData: []byte("Content-Type: multipart/mixed; boundary=b\nMIME-Version: 1.0\n\n" +
+		"--b\nContent-Type: text/x-shellscript\n\n#cloud-config\nhostname: web\n" +
+		"--b\nContent-Type: text/x-not-multipart\n\n#cloud-config\ntimezone: UTC\n" +
+		"--b\nContent-Type: text/x-shellscript\n\n#!/bin/sh\necho\n--b--\n")})
+	if r.Hostname != "web" || files["etc/timezone"] != "0644 root:root UTC\n" {
+		t.Errorf("host name %q, timezone %q: parts are not read by their content", r.Hostname, files["etc/timezone"])
+	}
+	if want := []string{"/var/lib/cloud/instance/scripts/part-001"}; !cmp.Equal(r.Scripts, want) || len(r.Ignored) > 0 {
+		t.Errorf("scripts %q, want %q; ignored %q", r.Scripts, want, r.Ignored)
 	}
 }
 

@@ -2,6 +2,7 @@ package cloudinit
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/base64"
 	"fmt"
@@ -68,34 +69,39 @@ type config struct {
 
 // file is an entry of write_files.
 type file struct {
-	Path        string    `yaml:"path"`
-	Content     yaml.Node `yaml:"content"`
-	Encoding    string    `yaml:"encoding"`
-	Owner       string    `yaml:"owner"`
-	Permissions yaml.Node `yaml:"permissions"`
-	Append      bool      `yaml:"append"`
-	Defer       bool      `yaml:"defer"`
-	Source      *struct {
-		URI string `yaml:"uri"`
-	} `yaml:"source"`
+	path, content, encoding, owner string
+	permissions                    *yaml.Node
+	append, deferred               bool
+	source                         string // URL
 }
 
 // keys are the modules that Configure applies, and how a key is decoded.
-var keys = map[string]func(*config, *yaml.Node) error{
-	"hostname":                  func(c *config, n *yaml.Node) error { return n.Decode(&c.Hostname) },
-	"fqdn":                      func(c *config, n *yaml.Node) error { return n.Decode(&c.FQDN) },
-	"preserve_hostname":         func(c *config, n *yaml.Node) error { return n.Decode(&c.PreserveName) },
-	"prefer_fqdn_over_hostname": func(c *config, n *yaml.Node) error { return n.Decode(&c.PreferFQDN) },
-	"manage_etc_hosts":          func(c *config, n *yaml.Node) error { c.ManageHosts = n.Value; return nil },
-	"users":                     func(c *config, n *yaml.Node) error { c.Users = n; return nil },
-	"groups":                    func(c *config, n *yaml.Node) error { c.Groups = n; return nil },
-	"ssh_authorized_keys":       func(c *config, n *yaml.Node) error { c.Keys = scalars(n); return nil },
-	"disable_root":              func(c *config, n *yaml.Node) error { return n.Decode(&c.DisableRoot) },
-	"write_files":               func(c *config, n *yaml.Node) error { return n.Decode(&c.Files) },
-	"timezone":                  func(c *config, n *yaml.Node) error { return n.Decode(&c.Timezone) },
-	"locale":                    func(c *config, n *yaml.Node) error { return n.Decode(&c.Words) },
-	"bootcmd":                   func(c *config, n *yaml.Node) (err error) { c.Boot, err = commands(n); return err },
-	"runcmd":                    func(c *config, n *yaml.Node) (err error) { c.Run, err = commands(n); return err },
+var keys = map[string]func(*config, *yaml.Node, *Result) error{
+	"hostname":                  func(c *config, n *yaml.Node, _ *Result) (err error) { c.Hostname, err = aText(n); return err },
+	"fqdn":                      func(c *config, n *yaml.Node, _ *Result) (err error) { c.FQDN, err = aText(n); return err },
+	"preserve_hostname":         func(c *config, n *yaml.Node, _ *Result) error { c.PreserveName = isTrue(n); return nil },
+	"prefer_fqdn_over_hostname": func(c *config, n *yaml.Node, _ *Result) error { c.PreferFQDN = isTrue(n); return nil },
+	"manage_etc_hosts": func(c *config, n *yaml.Node, _ *Result) error {
+		if c.ManageHosts = text(n); isTrue(n) {
+			c.ManageHosts = "true"
+		}
+		return nil
+	},
+	"users":               func(c *config, n *yaml.Node, _ *Result) error { c.Users = n; return nil },
+	"groups":              func(c *config, n *yaml.Node, _ *Result) error { c.Groups = n; return nil },
+	"ssh_authorized_keys": func(c *config, n *yaml.Node, _ *Result) error { c.Keys = scalars(n); return nil },
+	"disable_root":        func(c *config, n *yaml.Node, _ *Result) error { c.DisableRoot = isTrue(n); return nil },
+	"write_files":         func(c *config, n *yaml.Node, r *Result) (err error) { c.Files, err = filesOf(n, r); return err },
+	"timezone":            func(c *config, n *yaml.Node, _ *Result) (err error) { c.Timezone, err = aText(n); return err },
+	"locale":              func(c *config, n *yaml.Node, _ *Result) (err error) { c.Words, err = aText(n); return err },
+	"bootcmd": func(c *config, n *yaml.Node, r *Result) (err error) {
+		c.Boot, err = commands("bootcmd", n, r)
+		return err
+	},
+	"runcmd": func(c *config, n *yaml.Node, r *Result) (err error) {
+		c.Run, err = commands("runcmd", n, r)
+		return err
+	},
 }
 
 // decode reads the keys that are applied, and lists the others.
@@ -107,7 +113,7 @@ func (d document) decode(r *Result) config {
 			r.ignore("%s is not applied: there is no such module here", k)
 			continue
 		}
-		if err := do(&c, d[k]); err != nil {
+		if err := do(&c, d[k], r); err != nil {
 			r.ignore("%s is not applied: %v", k, err)
 		}
 	}
@@ -115,26 +121,93 @@ func (d document) decode(r *Result) config {
 }
 
 // commands returns the entries of runcmd or bootcmd: a text is a command of a shell, and
-// a list one program with its arguments.
-func commands(n *yaml.Node) (out []string, err error) {
+// a list one program with its arguments. An entry of another type is lost alone.
+func commands(module string, n *yaml.Node, r *Result) (out []string, err error) {
 	if n.Kind != yaml.SequenceNode {
 		return nil, fmt.Errorf("line %d: it is no list", n.Line)
 	}
 	for _, e := range n.Content {
-		switch e.Kind {
-		case yaml.ScalarNode:
-			out = append(out, e.Value)
-		case yaml.SequenceNode:
+		switch v := value(e).(type) {
+		case nil: // a comment in place of an entry
+		case string:
+			out = append(out, v)
+		case *yaml.Node:
+			if v.Kind != yaml.SequenceNode {
+				r.ignore("%s: line %d is not executed: a command is a text or a list", module, e.Line)
+				continue
+			}
 			var words []string
-			for _, w := range scalars(e) {
-				words = append(words, quote(w))
+			for _, w := range v.Content {
+				words = append(words, quote(text(w)))
 			}
 			out = append(out, strings.Join(words, " "))
 		default:
-			return nil, fmt.Errorf("line %d: a command is a text or a list", e.Line)
+			r.ignore("%s: line %d is not executed: %s is no text: quote it", module, e.Line, e.Value)
 		}
 	}
 	return out, nil
+}
+
+// filesOf reads write_files. An entry that is no mapping, or has no path, is lost alone.
+func filesOf(n *yaml.Node, r *Result) (out []file, err error) {
+	if n.Kind != yaml.SequenceNode {
+		return nil, fmt.Errorf("line %d: it is no list", n.Line)
+	}
+	for i, e := range n.Content {
+		f, unknown, err := fileOf(e)
+		if err != nil {
+			r.ignore("write_files[%d] is not written: %v", i, err)
+			continue
+		}
+		for _, k := range unknown {
+			r.ignore("write_files %s: there is no key %s", f.path, k)
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// fileOf reads an entry of write_files, and lists its keys that there are not.
+func fileOf(n *yaml.Node) (f file, unknown []string, err error) {
+	values, err := fields(n)
+	if err != nil {
+		return f, nil, err
+	}
+	for _, k := range slices.Sorted(maps.Keys(values)) {
+		v := values[k]
+		var err error
+		switch k {
+		case "path":
+			f.path, err = aText(&v)
+		case "content":
+			f.content, err = aText(&v)
+		case "encoding":
+			f.encoding, err = aText(&v)
+		case "owner":
+			f.owner, err = aText(&v)
+		case "permissions":
+			f.permissions = &v
+		case "append":
+			f.append = isTrue(&v)
+		case "defer":
+			f.deferred = isTrue(&v)
+		case "source":
+			var source struct {
+				URI string `yaml:"uri"`
+			}
+			err = v.Decode(&source)
+			f.source = source.URI
+		default:
+			unknown = append(unknown, k)
+		}
+		if err != nil {
+			return f, nil, fmt.Errorf("%s: %w", k, err)
+		}
+	}
+	if f.path == "" {
+		return f, nil, fmt.Errorf("line %d: it has no path", n.Line)
+	}
+	return f, unknown, nil
 }
 
 // quote returns a word as a shell reads it.
@@ -186,11 +259,11 @@ func (c *config) hostname(i Instance, root Root, r *Result) {
 func (c *config) writeFiles(root Root, r *Result) {
 	for _, later := range []bool{false, true} {
 		for _, f := range c.Files {
-			if f.Defer != later {
+			if f.deferred != later {
 				continue
 			}
-			if err := f.write(root); err != nil {
-				r.ignore("write_files %s is not written: %v", f.Path, err)
+			if err := f.write(root, r); err != nil {
+				r.ignore("write_files %s is not written: %v", f.path, err)
 			}
 		}
 	}
@@ -202,84 +275,82 @@ func (c *config) writeFiles(root Root, r *Result) {
 	}
 }
 
-func (f file) write(root Root) error {
-	if !strings.HasPrefix(f.Path, "/") || rel(f.Path) == "" {
-		return fmt.Errorf("path %q is not absolute", f.Path)
+func (f file) write(root Root, r *Result) error {
+	if !strings.HasPrefix(f.path, "/") || rel(f.path) == "" {
+		return fmt.Errorf("path %q is not absolute", f.path)
 	}
-	if f.Source != nil && f.Source.URI != "" {
-		return fmt.Errorf("its source %s is not fetched", f.Source.URI)
+	if f.source != "" {
+		return fmt.Errorf("its source %s is not fetched", f.source)
 	}
-	content, err := decodeContent(f.Content.Value, f.Encoding)
+	content, err := f.decode(r)
 	if err != nil {
 		return err
 	}
-	mode, err := permissions(&f.Permissions)
-	if err != nil {
-		return err
-	}
-	owner, group, _ := strings.Cut(f.Owner, ":")
-	name := rel(f.Path)
-	if old, ok := root[name]; ok && f.Append {
+	// As cloud-init, which creates the file as root and changes what the owner names.
+	owner, group, _ := strings.Cut(f.owner, ":")
+	name := rel(f.path)
+	if old, ok := root[name]; ok && f.append {
 		content = append(slices.Clip(old.Content), content...)
 	}
-	if owner == "" {
-		owner = "root"
-	}
-	if group == "" {
-		group = owner
-	}
-	root[name] = File{Content: content, Mode: mode, Owner: owner, Group: group}
+	root[name] = File{Content: content, Mode: f.mode(r), Owner: cmp.Or(owner, "root"), Group: cmp.Or(group, "root")}
 	return nil
 }
 
-// decodeContent decodes a file's content (cloud-init, module "write_files").
-func decodeContent(text, encoding string) ([]byte, error) {
-	b := []byte(text)
-	switch e := strings.ToLower(encoding); e {
+// defaultMode is the mode of a file of write_files.
+const defaultMode fs.FileMode = 0o644
+
+// mode returns the mode of a file: a text is octal, and a number is the mode, which YAML 1.1 writes
+// as 0644. One that cannot be read is the default.
+func (f file) mode(r *Result) fs.FileMode {
+	switch v := value(f.permissions).(type) {
+	case nil:
+		return defaultMode
+	case int64:
+		if v >= 0 && v <= 0o7777 {
+			return fs.FileMode(v)
+		}
+	case string:
+		digits := strings.TrimPrefix(strings.TrimSpace(strings.ToLower(v)), "0o")
+		if mode, err := strconv.ParseUint(digits, 8, 32); err == nil && mode <= 0o7777 {
+			return fs.FileMode(mode)
+		}
+	}
+	r.ignore("write_files %s has the mode %04o: permissions %q: give an octal number such as '0644'", f.path, defaultMode, f.permissions.Value)
+	return defaultMode
+}
+
+// decode decodes a file's content (cloud-init, module "write_files"). An encoding that there is not
+// is taken for a text.
+func (f file) decode(r *Result) ([]byte, error) {
+	b := []byte(f.content)
+	e := strings.ToLower(strings.TrimSpace(f.encoding))
+	switch e {
 	case "", "text/plain":
 		return b, nil
 	case "b64", "base64", "gz", "gzip", "gz+base64", "gzip+base64", "gz+b64", "gzip+b64":
-		if strings.Contains(e, "64") {
-			out, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
-			if err != nil {
-				return nil, fmt.Errorf("encoding %s: %w", encoding, err)
-			}
-			b = out
-		}
-		if !strings.HasPrefix(e, "gz") {
-			return b, nil
-		}
 	default:
-		return nil, fmt.Errorf("encoding %q: use text/plain, b64, gzip or gz+b64", encoding)
+		r.ignore("write_files %s is written as text: encoding %q: use text/plain, b64, gzip or gz+b64", f.path, f.encoding)
+		return b, nil
+	}
+	if strings.Contains(e, "64") {
+		out, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(f.content), ""))
+		if err != nil {
+			return nil, fmt.Errorf("encoding %s: %w", f.encoding, err)
+		}
+		b = out
+	}
+	if !strings.HasPrefix(e, "gz") {
+		return b, nil
 	}
 	z, err := gzip.NewReader(bytes.NewReader(b))
 	if err != nil {
-		return nil, fmt.Errorf("encoding %s: %w", encoding, err)
+		return nil, fmt.Errorf("encoding %s: %w", f.encoding, err)
 	}
 	out, err := io.ReadAll(io.LimitReader(z, maxUnpacked))
 	if err != nil {
-		return nil, fmt.Errorf("encoding %s: %w", encoding, err)
+		return nil, fmt.Errorf("encoding %s: %w", f.encoding, err)
 	}
 	return out, nil
-}
-
-// permissions reads a mode: a text is octal, and a number is the mode, which YAML 1.1
-// writes as 0644.
-func permissions(n *yaml.Node) (fs.FileMode, error) {
-	if n.Kind == 0 || n.Tag == "!!null" {
-		return 0o644, nil
-	}
-	var mode uint64
-	var err error
-	if n.Tag == "!!int" {
-		err = n.Decode(&mode)
-	} else {
-		mode, err = strconv.ParseUint(strings.TrimPrefix(n.Value, "0o"), 8, 32)
-	}
-	if err != nil || mode > 0o7777 {
-		return 0, fmt.Errorf("permissions %q: give an octal number such as '0644'", n.Value)
-	}
-	return fs.FileMode(mode), nil
 }
 
 // RunScript is where the commands of runcmd are stored as a script.

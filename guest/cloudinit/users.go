@@ -2,7 +2,9 @@ package cloudinit
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -12,112 +14,264 @@ import (
 // of the data source.
 const DefaultUser = "debian"
 
-// user is an entry of users (cloud-init, module "Users and groups").
+// user is an account (cloud-init, module "Users and groups").
 type user struct {
-	Name         string    `yaml:"name"`
-	Gecos        string    `yaml:"gecos"`
-	HomeDir      string    `yaml:"homedir"`
-	Shell        string    `yaml:"shell"`
-	PrimaryGroup string    `yaml:"primary_group"`
-	Groups       yaml.Node `yaml:"groups"`
-	Sudo         yaml.Node `yaml:"sudo"`
-	Keys         yaml.Node `yaml:"ssh_authorized_keys"`
-	HashedPasswd string    `yaml:"hashed_passwd"`
-	Passwd       string    `yaml:"passwd"`
-	PlainPasswd  string    `yaml:"plain_text_passwd"`
-	LockPasswd   *bool     `yaml:"lock_passwd"`
-	NoHome       bool      `yaml:"no_create_home"`
-	System       bool      `yaml:"system"`
-	UID          int       `yaml:"uid"`
-	isDefault    bool
+	name, gecos, homeDir, shell, primaryGroup string
+	groups, sudo, keys                        []string
+	hashedPasswd, passwd                      string
+	plainPasswd, unlocked, system             bool
+	uid                                       int // 0: the next
+	isDefault                                 bool
+}
+
+// settings are the keys of a user in users, by name.
+type settings struct {
+	name   string
+	values map[string]yaml.Node
 }
 
 // defaultUser is the account of Debian's images.
 func defaultUser() user {
-	u := user{Name: DefaultUser, Gecos: "Debian", Shell: "/bin/bash", isDefault: true}
-	u.Groups = yaml.Node{Kind: yaml.ScalarNode, Value: "adm, sudo"}
-	u.Sudo = yaml.Node{Kind: yaml.ScalarNode, Value: "ALL=(ALL) NOPASSWD:ALL"}
-	return u
+	return user{name: DefaultUser, gecos: "Debian", shell: "/bin/bash", groups: []string{"adm", "sudo"}, sudo: []string{"ALL=(ALL) NOPASSWD:ALL"}, isDefault: true}
 }
 
 // users creates the accounts and writes the keys that may log in to them.
 func (c *config) users(i Instance, root Root, r *Result) {
 	users := []user{defaultUser()}
 	if c.Users != nil {
-		var err error
-		if users, err = usersOf(c.Users); err != nil {
-			r.ignore("users is not applied: %v", err)
-			return
-		}
+		users = usersOf(c.Users, r)
 	}
-	accounts := accounts{root: root, nextUID: 1000, nextSystem: 999}
-	for name, members := range groupsOf(c.Groups) {
-		accounts.group(name, 0)
-		for _, m := range members {
-			accounts.join(name, m)
+	accounts := accounts{root: root, nextSystem: 999}
+	for _, g := range groupsOf(c.Groups, r) {
+		accounts.group(g.name, 0)
+		for _, m := range g.members {
+			accounts.join(g.name, m)
 		}
 	}
 	shared := slices.Concat(i.PublicKeys, c.Keys)
 	for _, u := range users {
-		if u.Name == "root" {
-			addKeys(root, "root", "root", scalars(&u.Keys))
+		if u.name == "root" {
+			addKeys(root, "root", "root", u.keys)
 			continue
 		}
 		if err := accounts.add(u, r); err != nil {
-			r.ignore("the user %q is not created: %v", u.Name, err)
+			r.ignore("the user %q is not created: %v", u.name, err)
 			continue
 		}
-		k := scalars(&u.Keys)
+		k := u.keys
 		if u.isDefault {
 			k = slices.Concat(shared, k)
-			addRootKeys(root, shared, c.DisableRoot, u.Name)
+			addRootKeys(root, shared, c.DisableRoot, u.name)
 		}
-		addKeys(root, u.Name, rel(u.home()), k)
+		addKeys(root, u.name, rel(u.home()), k)
 	}
 }
 
-// usersOf decodes users: "default", names, or mappings.
-func usersOf(n *yaml.Node) (out []user, err error) {
-	if n.Kind != yaml.SequenceNode {
-		return nil, fmt.Errorf("line %d: it is no list", n.Line)
-	}
-	for _, e := range n.Content {
-		switch {
-		case e.Kind == yaml.ScalarNode && e.Value == "default":
-			out = append(out, defaultUser())
-		case e.Kind == yaml.ScalarNode:
-			out = append(out, user{Name: e.Value})
-		default:
-			var u user
-			if err := e.Decode(&u); err != nil {
-				return nil, err
+// usersOf reads users in the order in which cloud-init creates them: a text with commas, a mapping
+// by name, or a list of names and mappings, of which several may be of one user: the first that has
+// a setting decides. The default user, whatever its place, comes last. What cannot be read is lost
+// alone.
+func usersOf(n *yaml.Node, r *Result) (out []user) {
+	var all []settings
+	add := func(name string, values map[string]yaml.Node) {
+		i := slices.IndexFunc(all, func(s settings) bool { return s.name == name })
+		if i < 0 {
+			all = append(all, settings{name, map[string]yaml.Node{}})
+			i = len(all) - 1
+		}
+		for k, v := range values {
+			if k = strings.TrimSpace(strings.ReplaceAll(k, "-", "_")); k == "name" {
+				continue
 			}
-			out = append(out, u)
+			if _, set := all[i].values[k]; !set { // the first wins
+				all[i].values[k] = v
+			}
 		}
 	}
-	return out, nil
+	switch v := value(n).(type) {
+	case string:
+		for _, name := range slices.Sorted(maps.Keys(setOf(words(n)))) {
+			add(name, nil)
+		}
+	case *yaml.Node:
+		if v.Kind == yaml.MappingNode {
+			usersByName(v, r, add)
+			break
+		}
+		for i, e := range v.Content {
+			if _, isName := value(e).(string); isName || e.Kind == yaml.SequenceNode {
+				for _, name := range words(e) {
+					add(name, nil)
+				}
+				continue
+			}
+			values, err := fields(e)
+			if err != nil {
+				r.ignore("users[%d] is not created: %v", i, err)
+				continue
+			}
+			name, named := values["name"]
+			if !named {
+				name = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "default"}
+			}
+			add(text(&name), values)
+		}
+	default:
+		r.ignore("users is not applied: line %d: it is no list", n.Line)
+	}
+	isDefault := func(s settings) bool { return s.name == "default" }
+	if at := slices.IndexFunc(all, isDefault); at >= 0 {
+		named := slices.IndexFunc(all, func(s settings) bool { return s.name == DefaultUser })
+		last := settings{"default", all[at].values}
+		if named >= 0 {
+			add("default", all[named].values)
+			all = slices.Delete(all, named, named+1)
+		}
+		all = append(slices.DeleteFunc(all, isDefault), last)
+	}
+	for _, s := range all {
+		u, err := userOf(s, r)
+		if err != nil {
+			r.ignore("the user %q is not created: %v", s.name, err)
+			continue
+		}
+		if isDefault(s) {
+			u = u.orDefault()
+		}
+		out = append(out, u)
+	}
+	return out
 }
 
-// groupsOf decodes groups: a list of names, or of mappings from a name to its members.
-func groupsOf(n *yaml.Node) map[string][]string {
-	out := map[string][]string{}
+// usersByName reads users that are a mapping: a name has settings, or is true.
+func usersByName(n *yaml.Node, r *Result, add func(string, map[string]yaml.Node)) {
+	for k := 0; k+1 < len(n.Content); k += 2 {
+		name, v := text(n.Content[k]), n.Content[k+1]
+		values, err := fields(v)
+		switch {
+		case err == nil:
+			add(name, values)
+		case v.Kind == yaml.ScalarNode && isTrue(v):
+			add(name, nil)
+		case v.Kind != yaml.ScalarNode || value(v) == nil:
+			r.ignore("users.%s is not created: %v", name, err)
+		}
+	}
+}
+
+// orDefault returns the default user with what user data add to it. They replace nothing of it but
+// its groups.
+func (u user) orDefault() user {
+	d := defaultUser()
+	if len(u.groups) > 0 {
+		d.groups = u.groups
+	}
+	d.homeDir, d.primaryGroup, d.uid, d.system, d.keys = u.homeDir, u.primaryGroup, u.uid, u.system, u.keys
+	d.hashedPasswd, d.passwd, d.plainPasswd, d.unlocked = u.hashedPasswd, u.passwd, u.plainPasswd, u.unlocked
+	return d
+}
+
+// userOf reads the settings of a user. Texts must be texts, and booleans are what Python takes for
+// true: lock_passwd "false" locks.
+func userOf(s settings, r *Result) (u user, err error) {
+	u.name = s.name
+	texts := map[string]*string{
+		"gecos": &u.gecos, "homedir": &u.homeDir, "shell": &u.shell, "primary_group": &u.primaryGroup, "passwd": &u.passwd, "hashed_passwd": &u.hashedPasswd,
+	}
+	for _, k := range slices.Sorted(maps.Keys(s.values)) {
+		n := s.values[k]
+		if to, is := texts[k]; is {
+			v, isText := value(&n).(string)
+			if !isText && value(&n) != nil {
+				r.ignore("%s of %s is not set: line %d: it is no text", k, s.name, n.Line)
+			}
+			*to = v
+			continue
+		}
+		switch k {
+		case "groups":
+			u.groups = groupNames(&n)
+		case "sudo":
+			if truth(&n) {
+				u.sudo = scalars(&n)
+			}
+		case "ssh_authorized_keys":
+			u.keys = scalars(&n)
+		case "plain_text_passwd":
+			u.plainPasswd = truth(&n)
+		case "lock_passwd":
+			u.unlocked = !truth(&n)
+		case "system":
+			u.system = truth(&n)
+		case "uid":
+			if u.uid, err = strconv.Atoi(strings.TrimSpace(text(&n))); err != nil || u.uid < 0 {
+				return u, fmt.Errorf("uid %q: give a number", text(&n))
+			}
+		case "no_create_home", "no_log_init": // a home has no files but the keys
+		default:
+			r.ignore("%s of %s is not applied: there is no such setting here", k, s.name)
+		}
+	}
+	return u, nil
+}
+
+// groupNames returns the groups of a user: a text with commas, a list, or the keys of a mapping.
+func groupNames(n *yaml.Node) (out []string) {
+	if n.Kind != yaml.MappingNode {
+		return words(n)
+	}
+	for k := 0; k+1 < len(n.Content); k += 2 {
+		out = append(out, text(n.Content[k]))
+	}
+	return out
+}
+
+// group is an entry of groups.
+type group struct {
+	name    string
+	members []string
+}
+
+// groupsOf reads groups: a text with commas, or a list of names, or of mappings from a name to its
+// members. What cannot be read is lost alone.
+func groupsOf(n *yaml.Node, r *Result) (out []group) {
 	if n == nil {
-		return out
+		return nil
+	}
+	add := func(name string, members []string) {
+		i := slices.IndexFunc(out, func(g group) bool { return g.name == name })
+		if i < 0 {
+			out = append(out, group{name: name})
+			i = len(out) - 1
+		}
+		out[i].members = slices.Sorted(maps.Keys(setOf(slices.Concat(out[i].members, members))))
 	}
 	entries := n.Content
 	if n.Kind != yaml.SequenceNode {
 		entries = []*yaml.Node{n}
 	}
 	for _, e := range entries {
-		if e.Kind == yaml.MappingNode {
+		_, isText := value(e).(string)
+		switch {
+		case e.Kind == yaml.MappingNode:
 			for k := 0; k+1 < len(e.Content); k += 2 {
-				out[e.Content[k].Value] = words(e.Content[k+1])
+				add(text(e.Content[k]), words(e.Content[k+1]))
 			}
-			continue
+		case isText:
+			for _, name := range words(e) {
+				add(name, nil)
+			}
+		default:
+			r.ignore("groups: line %d is not created: it is no name", e.Line)
 		}
-		for _, name := range words(e) {
-			out[name] = nil
-		}
+	}
+	return out
+}
+
+func setOf(words []string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range words {
+		out[w] = true
 	}
 	return out
 }
@@ -135,112 +289,10 @@ func words(n *yaml.Node) (out []string) {
 }
 
 func (u user) home() string {
-	if u.HomeDir != "" {
-		return u.HomeDir
+	if u.homeDir != "" {
+		return u.homeDir
 	}
-	return "/home/" + u.Name
-}
-
-// accounts writes /etc/passwd, /etc/shadow and /etc/group.
-type accounts struct {
-	root                Root
-	nextUID, nextSystem int
-}
-
-func (a *accounts) add(u user, r *Result) error {
-	if u.Name == "" || strings.ContainsAny(u.Name+u.home()+u.Shell+u.Gecos, ":\n") {
-		return fmt.Errorf("a name, home, shell or gecos has a colon or is empty")
-	}
-	id := u.UID
-	switch {
-	case id != 0:
-	case u.System:
-		id = a.nextSystem
-		a.nextSystem--
-	default:
-		id = a.nextUID
-		a.nextUID++
-	}
-	primary := u.PrimaryGroup
-	if primary == "" {
-		primary = u.Name
-	}
-	gid := a.group(primary, id)
-	for _, g := range words(&u.Groups) {
-		a.group(g, 0)
-		a.join(g, u.Name)
-	}
-	shell := u.Shell
-	if shell == "" {
-		shell = "/bin/sh"
-	}
-	a.root.append("etc/passwd", 0o644, fmt.Sprintf("%s:x:%d:%d:%s:%s:%s\n", u.Name, id, gid, u.Gecos, u.home(), shell))
-	a.root.append("etc/shadow", 0o640, fmt.Sprintf("%s:%s:19000:0:99999:7:::\n", u.Name, u.password()))
-	if u.PlainPasswd != "" {
-		r.ignore("plain_text_passwd of %s is not set: give hashed_passwd", u.Name)
-	}
-	for _, rule := range scalars(&u.Sudo) {
-		if rule != "" && rule != "false" {
-			a.root.append("etc/sudoers.d/90-cloud-init-users", 0o440, u.Name+" "+rule+"\n")
-		}
-	}
-	return nil
-}
-
-// password returns the second field of /etc/shadow: "!" before it locks the account.
-func (u user) password() string {
-	hash := u.HashedPasswd
-	if hash == "" {
-		hash = u.Passwd
-	}
-	if u.LockPasswd == nil || *u.LockPasswd || hash == "" {
-		return "!" + hash
-	}
-	return hash
-}
-
-// group creates a group unless it exists, and returns its ID.
-func (a *accounts) group(name string, id int) int {
-	f, _ := a.root.Get("etc/group")
-	most := 0
-	for line := range strings.Lines(string(f.Content)) {
-		var n int
-		fields := strings.Split(strings.TrimSpace(line), ":")
-		if len(fields) < 4 {
-			continue
-		}
-		if _, err := fmt.Sscan(fields[2], &n); err != nil {
-			continue
-		}
-		if fields[0] == name {
-			return n
-		}
-		most = max(most, n)
-	}
-	if id == 0 {
-		id = max(most+1, 2000)
-	}
-	a.root.append("etc/group", 0o644, fmt.Sprintf("%s:x:%d:\n", name, id))
-	return id
-}
-
-// join adds a member to a group.
-func (a *accounts) join(group, member string) {
-	f, _ := a.root.Get("etc/group")
-	var out strings.Builder
-	for line := range strings.Lines(string(f.Content)) {
-		line = strings.TrimSuffix(line, "\n")
-		if strings.HasPrefix(line, group+":") {
-			members := line[strings.LastIndexByte(line, ':')+1:]
-			if members != "" {
-				line += ","
-			}
-			line += member
-		}
-		out.WriteString(line + "\n")
-	}
-	f.Content = []byte(out.String())
-	a.root["etc/group"] = f
+	return "/home/" + u.name
 }
 
 // addKeys lets the keys log in to an account.
