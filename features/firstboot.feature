@@ -76,7 +76,7 @@ Feature: The operating system of a server
     And the operator resets the server's system
     Then the server boots again
     And the server's file "/etc/first" contains "x"
-    And the server's file "/etc/hostname" contains "node-0"
+    And the server's file "/etc/hostname" contains "node-"
     And the server has no file "/etc/changed"
 
   Scenario: A reboot keeps the files, but /run and /tmp
