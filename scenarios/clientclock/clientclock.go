@@ -14,14 +14,15 @@ import (
 )
 
 // Clock is a lab's clock as that of a program that waits between its requests: a wait lets the
-// lab jump to its end. From there until the next request has left (see Trace) the lab does not
-// jump: on a busy machine the program may need more time for that than the lab takes for silence.
+// lab jump to its end. From there, and from a response on, the lab does not jump until the next
+// request has left (see Trace): on a busy machine the program may need more time for that than the
+// lab takes for silence.
 type Clock struct {
 	k8sclock.RealClock
 	lab *clock.Clock
 
 	mu    sync.Mutex
-	leave func() // ends the work in flight since the last wait; nil: none
+	leave func() // ends the work in flight since the last wait or response; nil: none
 }
 
 // New returns the clock of one client.
@@ -41,15 +42,7 @@ func (c *Clock) After(d time.Duration) <-chan time.Time {
 	c.release()
 	out := make(chan time.Time, 1)
 	c.lab.AfterFunc(d, func() { // it is in flight until it returns
-		leave := c.lab.Enter()
-		time.AfterFunc(maxHold, leave)
-		c.mu.Lock()
-		before := c.leave
-		c.leave = leave
-		c.mu.Unlock()
-		if before != nil {
-			before()
-		}
+		c.hold()
 		out <- c.lab.Now()
 	})
 	return out
@@ -57,10 +50,26 @@ func (c *Clock) After(d time.Duration) <-chan time.Time {
 
 // Trace returns a context for the client's requests.
 func (c *Clock) Trace(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { c.release() }})
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotFirstResponseByte: c.hold,
+		WroteRequest:         func(httptrace.WroteRequestInfo) { c.release() },
+	})
 }
 
-// release ends the work in flight since the last wait.
+// hold keeps the lab from jumping until release, or for maxHold.
+func (c *Clock) hold() {
+	leave := c.lab.Enter()
+	time.AfterFunc(maxHold, leave)
+	c.mu.Lock()
+	before := c.leave
+	c.leave = leave
+	c.mu.Unlock()
+	if before != nil {
+		before()
+	}
+}
+
+// release ends what hold has begun.
 func (c *Clock) release() {
 	c.mu.Lock()
 	leave := c.leave
