@@ -30,17 +30,21 @@ import (
 	"github.com/metalab-dev/metalab/guest/sandbox"
 )
 
-// systemsDir has the mounts of systems in which commands run. It is empty when none runs.
+// systemsDir has the mounts of systems in which commands run.
 const systemsDir = "systems"
+
+// lowersDir is the directory in it of what the systems share. Theirs end with the number of a boot.
+const lowersDir = "lowers"
 
 // systems are the operating systems of servers that have booted from a disk or a live
 // ISO. Their files are those that an image brings, and what the first boot and commands
 // have changed, which is stored with the disk.
 type systems struct {
-	clock *clock.Clock
-	log   *slog.Logger
-	dir   string
-	image func() string // URL of the image that elemental-sim installs unless the instructions name one
+	clock  *clock.Clock
+	log    *slog.Logger
+	dir    string
+	lowers *sandbox.Lowers
+	image  func() string // URL of the image that elemental-sim installs unless the instructions name one
 	// networkSource returns the data source of a live system that was loaded over the network.
 	networkSource func(*rack.Host, uint64) (cloudinit.Instance, error)
 	turns         chan struct{}        // holds a token for each first boot that runs commands
@@ -73,7 +77,7 @@ func newSystems(c *clock.Clock, log *slog.Logger, dir string, hosts []rackfile.H
 	if limits != nil {
 		log.Warn("the lab alone limits the commands of servers, and may be too late", "error", limits)
 	}
-	return &systems{clock: c, log: log, dir: dir, turns: make(chan struct{}, 2*runtime.NumCPU()), image: func() string { return "" }, bases: userBases(hosts), running: map[string]*system{}, failures: map[string]Trouble{}}
+	return &systems{clock: c, log: log, dir: dir, lowers: sandbox.NewLowers(filepath.Join(dir, lowersDir)), turns: make(chan struct{}, 2*runtime.NumCPU()), image: func() string { return "" }, bases: userBases(hosts), running: map[string]*system{}, failures: map[string]Trouble{}}
 }
 
 // diskStore stores the layer of a system with the disk that it has booted from.
@@ -124,7 +128,7 @@ func (y *systems) start(h *rack.Host, os machine.OS) {
 		Base: base, Store: store, Now: y.clock.Now, Boot: bootOf(h, os.Boot),
 		Dir:    filepath.Join(y.dir, fmt.Sprintf("%s-%d", url.PathEscape(h.Name()), os.Boot)),
 		Reboot: exit(true), PowerOff: exit(false),
-		Programs: []string{labAgent}, Sleep: y.clock.Sleep,
+		Lowers: y.lowers, Programs: []string{labAgent}, Sleep: y.clock.Sleep,
 		Run:     func(ctx context.Context, unit string, args []string) error { return y.run(ctx, x, unit, args) },
 		Report:  func(line string) { _, _ = fmt.Fprintln(console, line) }, // the console drops what comes late
 		Crashed: func(cause error) { y.crash(x, cause) },

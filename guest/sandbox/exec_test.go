@@ -407,14 +407,3 @@ func children(t *testing.T) (out []string) {
 	}
 	return slices.Compact(out)
 }
-
-func BenchmarkExec(b *testing.B) {
-	prerequisites.Need(b, "user namespaces")
-	s := sandbox.New(sandbox.Config{Base: base(), Store: &memory{}, Dir: b.TempDir() + "/root", RequireLimits: true})
-	defer s.Close()
-	for b.Loop() {
-		if _, err := s.Exec(b.Context(), sandbox.Command{Args: []string{"true"}}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

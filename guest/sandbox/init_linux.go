@@ -63,7 +63,8 @@ type first struct {
 	asking  map[int]chan request
 	nextAsk int
 	awaited map[int]bool      // commands that have not started, and whether they were killed
-	sysctl  map[string]string // values before any command
+	sysctl  map[string]string // values under /proc/sys that are the server's own
+	sysctls *os.File          // directory of those and of what commands have changed
 	reasons map[int]string    // why commands were killed, by ID
 	started chan struct{}     // a process was started
 }

@@ -3,9 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,15 +18,15 @@ func (p *first) mount() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("mounts of a namespace: %w", err)
 	}
-	if err := p.overlay("", escape(filepath.Join(p.setup.Dir, baseDir))); err != nil {
+	if err := p.overlay("", escape(p.setup.Base)); err != nil {
 		return err
 	}
 	for _, d := range p.setup.Machine {
 		lower := "/" + d
 		if d == "usr" {
-			lower = escape(filepath.Join(p.setup.Dir, programsDir, d)) + ":" + lower
+			lower = escape(filepath.Join(p.setup.Programs, d)) + ":" + lower
 		}
-		if image := filepath.Join(p.setup.Dir, baseDir, d); hasEntries(image) { // an image's files in /usr
+		if image := filepath.Join(p.setup.Base, d); hasEntries(image) { // an image's files in /usr
 			lower = escape(image) + ":" + lower
 		}
 		if err := p.overlay(d, lower); err != nil {
@@ -123,8 +121,7 @@ var hiddenProc = []string{"kcore", "keys", "latency_stats", "timer_list", "sched
 // hiddenProcDirs are directories of that kind.
 var hiddenProcDirs = []string{"acpi", "asound", "bus", "driver", "fs", "irq", "scsi"}
 
-// mountProc mounts /proc. /proc/sys becomes a private copy: several of its values are the
-// machine's, not a namespace's.
+// mountProc mounts /proc.
 func (p *first) mountProc(proc string) error {
 	if err := unix.Mount("proc", proc, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("proc: %w", err)
@@ -154,84 +151,7 @@ func (p *first) mountProc(proc string) error {
 			return err
 		}
 	}
-	dir := filepath.Join(proc, "sys")
-	p.sysctl = readSysctl(dir)
-	if p.setup.BootID != "" {
-		p.sysctl["kernel/random/boot_id"] = p.setup.BootID + "\n"
-	}
-	if err := tmpfs(dir, 0, "mode=555,size=16m,nr_inodes=64k"); err != nil {
-		return err
-	}
-	values := maps.Clone(p.sysctl)
-	maps.Copy(values, p.setup.Sysctl)
-	for name, value := range values {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o555); err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, []byte(value), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Bounds of the values under /proc/sys: of one, and of all that commands have changed.
-const (
-	maxSysctl  = 64 << 10
-	maxSysctls = 16 << 20
-)
-
-// readSysctl returns the values under /proc/sys by their paths. A command may have put anything
-// there: links are not followed, and what is too large is left out.
-func readSysctl(dir string) map[string]string {
-	out, size := map[string]string{}, 0
-	_ = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return nil // unreadable files are left out
-		}
-		b, err := readRegular(name, maxSysctl)
-		if err != nil {
-			return nil
-		}
-		if size += len(name) + len(b); size > maxSysctls {
-			return fs.SkipAll
-		}
-		out[strings.TrimPrefix(name, dir+"/")] = string(b)
-		return nil
-	})
-	return out
-}
-
-// readRegular reads a regular file of at most a size, without following a link at its end.
-func readRegular(name string, most int64) ([]byte, error) {
-	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
-	}
-	f := os.NewFile(uintptr(fd), name)
-	defer f.Close()
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return nil, errors.Join(err, &fs.PathError{Op: "read", Path: name, Err: unix.EINVAL})
-	}
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(b)) > most {
-		return nil, tooLarge(name, most)
-	}
-	return b, err
-}
-
-// reportSysctl reports which values commands have changed.
-func (p *first) reportSysctl() {
-	changed := map[string]string{}
-	for name, value := range readSysctl("/proc/sys") {
-		if p.sysctl[name] != value {
-			changed[name] = value
-		}
-	}
-	if len(changed) > 0 {
-		_ = p.send(response{Sysctl: changed}) // else the system has ended
-	}
+	return p.mountSysctl(filepath.Join(proc, "sys"))
 }
 
 // devices are the device files of a container (OCI Runtime Specification, "Default

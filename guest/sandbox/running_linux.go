@@ -3,7 +3,6 @@ package sandbox
 import (
 	"crypto/rand"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -43,18 +42,7 @@ func (r *session) readFile(name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	st, err := f.Stat() // a process may have replaced it
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: "/" + Clean(name), Err: notRegular(Node{Mode: st.Mode()})}
-	}
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(b)) > most {
-		return nil, tooLarge(name, most)
-	}
-	return b, err
+	return readBounded(f, name, most) // a process may have replaced it
 }
 
 func (r *session) stat(name string) (Node, error) {

@@ -25,11 +25,13 @@ type Store interface {
 
 // Config describes a system.
 type Config struct {
-	Base  Tree  // the files below the layer: /etc and /var of a fresh installation
+	Base  Tree  // the files below the layer: /etc and /var of a fresh installation; not changed any more
 	Store Store // store of the layer
 	// Dir is a directory of this machine that is made for the first command, has the
 	// mounts of the running system, /run and /tmp, and is removed by Close.
 	Dir string
+	// Lowers has the files that systems have in common on disk. nil: each session writes them.
+	Lowers *Lowers
 	// Programs are names of the calling program in the system ("lab-agent"), beside
 	// systemctl and the like.
 	Programs []string

@@ -34,6 +34,9 @@ type session struct {
 	users   int      // commands that run; guarded by System.mu
 	left    atomic.Int64
 
+	base, programs, sysctls string         // directories of lower layers
+	lowers                  []func() error // end their use
+
 	mu      sync.Mutex // guards writing to control, and
 	next    int
 	waiting map[int]chan response
@@ -91,7 +94,10 @@ const maxResponse = 64 << 20
 
 // setup has the arguments by which the first process mounts the root.
 type setup struct {
-	Dir      string // has base, upper, work, …
+	Dir      string // has root, upper, work, …
+	Base     string // lower layer of the root
+	Programs string // lower layer of /usr
+	Sysctls  string // lower layer of /proc/sys, which the first process makes if it is not there
 	Machine  []string
 	Program  string // file of this program
 	Hostname string
@@ -102,9 +108,8 @@ type setup struct {
 
 // dirsOf names the directories of a session below its Dir.
 const (
-	baseDir     = "base"
-	programsDir = "programs"
 	rootDir     = "root"
+	sysctlDir   = "sysctl"
 	upperDir    = "upper"
 	workDir     = "work"
 	uptimeFile  = "uptime"
@@ -123,7 +128,7 @@ func newSession(s *System, layer Tree) (_ *session, err error) {
 		}
 	}()
 	if err := r.makeDirs(s, layer); err != nil {
-		return nil, fmt.Errorf("sandbox: %w", err)
+		return nil, fmt.Errorf("sandbox: %w", errors.Join(err, r.leaveLowers()))
 	}
 	hostname := "localhost"
 	if b, err := (view{layer, s.base, nil}).readFile("etc/hostname", maxConfig); err == nil {
@@ -131,18 +136,18 @@ func newSession(s *System, layer Tree) (_ *session, err error) {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, r.leaveLowers())
 	}
 	if err := r.start(s); errors.As(err, new(*LimitsError)) {
-		return nil, err
+		return nil, errors.Join(err, r.leaveLowers())
 	} else if err != nil {
-		return nil, &CannotRunError{err}
+		return nil, &CannotRunError{errors.Join(err, r.leaveLowers())}
 	}
 	first := make(chan response, 1)
 	r.waiting[0] = first
 	go r.receive(s)
 	err = r.send(setup{
-		Dir: r.dir, Machine: realMachineDirs(), Program: self, Hostname: hostname, Limits: s.c.Limits, Sysctl: r.changed, BootID: s.c.Boot.ID,
+		Dir: r.dir, Base: r.base, Programs: r.programs, Sysctls: r.sysctls, Machine: realMachineDirs(), Program: self, Hostname: hostname, Limits: s.c.Limits, Sysctl: r.changed, BootID: s.c.Boot.ID,
 	})
 	if err != nil {
 		return nil, &CannotRunError{errors.Join(err, r.end())}
@@ -266,25 +271,15 @@ func (r *session) makeDirs(s *System, layer Tree) error {
 	if err := errors.Join(os.MkdirAll(filepath.Dir(r.dir), 0o700), os.Mkdir(r.dir, 0o700)); err != nil {
 		return err
 	}
-	base := Tree{}
-	for _, d := range realMachineDirs() {
-		base[d] = Node{Mode: fs.ModeDir | 0o755}
+	lowers := s.c.Lowers
+	if lowers == nil {
+		lowers = NewLowers(filepath.Join(r.dir, "lowers"))
 	}
-	for d, mode := range rootDirs {
-		base[d] = Node{Mode: fs.ModeDir | mode}
-	}
-	for _, d := range machineDirs {
-		if to, err := os.Readlink("/" + d); err == nil {
-			base[d] = Node{Mode: fs.ModeSymlink | 0o777, Link: to}
-		}
-	}
-	for name, n := range s.base {
-		base[name] = n
-	}
-	if err := base.write(func(name string) string { return filepath.Join(r.dir, baseDir, name) }); err != nil {
+	var err error
+	if r.base, err = r.lower(lowers.base(s.base)); err != nil {
 		return err
 	}
-	if err := programTree(s.c.Programs).write(func(name string) string { return filepath.Join(r.dir, programsDir, name) }); err != nil {
+	if r.programs, err = r.lower(lowers.programs(s.c.Programs)); err != nil {
 		return err
 	}
 	if err := r.setUptime(s.now().Sub(s.c.Boot.Time)); err != nil {
@@ -295,7 +290,7 @@ func (r *session) makeDirs(s *System, layer Tree) error {
 			return err
 		}
 	}
-	dirs := []string{rootDir, "run", "tmp", filepath.Join(upperDir, "."), filepath.Join(workDir, ".")}
+	dirs := []string{rootDir, sysctlDir, "run", "tmp", filepath.Join(upperDir, "."), filepath.Join(workDir, ".")}
 	for _, d := range realMachineDirs() {
 		dirs = append(dirs, upperDir+"-"+d, workDir+"-"+d)
 	}
@@ -307,7 +302,25 @@ func (r *session) makeDirs(s *System, layer Tree) error {
 	if err := os.Chmod(filepath.Join(r.dir, "tmp"), 0o777|fs.ModeSticky); err != nil {
 		return err
 	}
+	r.sysctls = lowers.sysctls()
 	return layer.write(r.place)
+}
+
+// lower keeps the use of a lower layer until the session ends.
+func (r *session) lower(dir string, done func() error, err error) (string, error) {
+	if err == nil {
+		r.lowers = append(r.lowers, done)
+	}
+	return dir, err
+}
+
+// leaveLowers ends the use of lower layers.
+func (r *session) leaveLowers() (err error) {
+	for _, done := range r.lowers {
+		err = errors.Join(err, done())
+	}
+	r.lowers = nil
+	return err
 }
 
 // setUptime writes what /proc/uptime shows: seconds since the boot, and seconds that the
@@ -494,7 +507,7 @@ func (r *session) end() error {
 		pid := r.command.Process.Pid
 		return errors.Join(fmt.Errorf("sandbox: process %d of a server has not ended %v after SIGKILL: see /proc/%d/stack", pid, killTimeout, pid), r.control.Close())
 	}
-	return errors.Join(r.control.Close(), removeGroups(r.groups))
+	return errors.Join(r.control.Close(), removeGroups(r.groups), r.leaveLowers())
 }
 
 func (r *session) endsWithin(d time.Duration) bool {
