@@ -138,11 +138,9 @@ func (y *systems) reset(ctx context.Context, h *rack.Host) error {
 	if err != nil {
 		return err
 	}
-	// From here on the system stores nothing.
-	if err := errors.Join(x.Close(), d.PutSystemFiles(nil)); err != nil {
-		return err
-	}
-	return h.Apply(ctx, machine.Reset{Kind: machine.ForceRestart})
+	// From here on the system stores nothing, and the server needs another, whether its files were
+	// removed or not.
+	return errors.Join(x.Close(), d.PutSystemFiles(nil), h.Apply(ctx, machine.Reset{Kind: machine.ForceRestart}))
 }
 
 // exec runs a command in the system that a server runs. A clock at max speed waits for

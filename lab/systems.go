@@ -421,7 +421,7 @@ func (o *outputLog) Write(p []byte) (int, error) {
 	o.line = append(o.line, p...)
 	for {
 		i := slices.Index(o.line, '\n')
-		if i < 0 && len(o.line) >= maxLine {
+		if len(o.line) >= maxLine && (i < 0 || i >= maxLine) {
 			i = maxLine - 1
 		}
 		if i < 0 {

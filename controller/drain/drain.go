@@ -137,8 +137,8 @@ func (s *Service) Cordon(ctx context.Context, node, owner string) error {
 // Uncordon makes the node schedulable, unless the node was cordoned before the owner acquired
 // it, and releases the lease. It does nothing for a node that the owner does not have.
 func (s *Service) Uncordon(ctx context.Context, node, owner string) error {
-	l, err := s.lease(ctx, node)
-	if err != nil || l == nil || holder(l) != owner {
+	l, err := s.held(ctx, node, owner)
+	if err != nil || l == nil {
 		return err
 	}
 	if _, err := s.annotateSchedulable(ctx, node, marked(l), nil); client.IgnoreNotFound(err) != nil {
@@ -151,13 +151,12 @@ func (s *Service) Uncordon(ctx context.Context, node, owner string) error {
 // schedulable, also when the owner does not have the node. It returns the Node, or an error when
 // there is none. A caller that is killed before the lease is released calls Release later.
 func (s *Service) UncordonAnnotated(ctx context.Context, node, owner string, annotations map[string]string) (*corev1.Node, error) {
-	l, err := s.lease(ctx, node)
+	l, err := s.held(ctx, node, owner)
 	if err != nil {
 		return nil, err
 	}
-	held := l != nil && holder(l) == owner
-	n, err := s.annotateSchedulable(ctx, node, held && marked(l), annotations)
-	if err != nil || !held {
+	n, err := s.annotateSchedulable(ctx, node, l != nil && marked(l), annotations)
+	if err != nil || l == nil {
 		return n, err
 	}
 	return n, s.release(ctx, l)
@@ -166,8 +165,8 @@ func (s *Service) UncordonAnnotated(ctx context.Context, node, owner string, ann
 // Release releases the lease of a node that the owner has uncordoned. It does nothing for a node
 // that the owner does not have.
 func (s *Service) Release(ctx context.Context, node, owner string) error {
-	l, err := s.lease(ctx, node)
-	if err != nil || l == nil || holder(l) != owner {
+	l, err := s.held(ctx, node, owner)
+	if err != nil || l == nil {
 		return err
 	}
 	return s.release(ctx, l)

@@ -46,8 +46,8 @@ func (s *Service) Owner(ctx context.Context, node string) (string, error) {
 // Since returns when the owner acquired a node, the zero time when it does not have it. The lease
 // stores it, so that a restarted owner knows how long its drain takes.
 func (s *Service) Since(ctx context.Context, node, owner string) (time.Time, error) {
-	l, err := s.lease(ctx, node)
-	if err != nil || l == nil || holder(l) != owner || l.Spec.AcquireTime == nil {
+	l, err := s.held(ctx, node, owner)
+	if err != nil || l == nil || l.Spec.AcquireTime == nil {
 		return time.Time{}, err
 	}
 	return l.Spec.AcquireTime.Time, nil
@@ -61,6 +61,15 @@ func (s *Service) lease(ctx context.Context, node string) (*coordinationv1.Lease
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("drain: lease of node %s: %w", node, err)
+	}
+	return l, nil
+}
+
+// held returns the lease of a node that the owner has, nil when the owner does not have it.
+func (s *Service) held(ctx context.Context, node, owner string) (*coordinationv1.Lease, error) {
+	l, err := s.lease(ctx, node)
+	if err != nil || l == nil || holder(l) != owner {
+		return nil, err
 	}
 	return l, nil
 }

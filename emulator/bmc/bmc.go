@@ -100,7 +100,7 @@ type BMC struct {
 	subscribers  *Subscribers
 }
 
-// State is what a BMC stores across a restart of the rack, in parts. A part is
+// State is the state of a BMC that outlives a restart of the rack, in parts. A part is
 // immutable: a step that changes a part replaces it, so that equal pointers
 // mean equal content.
 type State struct {

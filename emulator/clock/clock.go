@@ -276,8 +276,9 @@ func (c *Clock) Walk(ctx context.Context, d time.Duration) error {
 	return c.Settle(ctx)
 }
 
-// due is First, and reports whether work is in flight at that moment: Run may have fired what was
-// due since the last Settle, and what it fired may move the clock.
+// due returns when the next waiter is due, as First does, and reports whether work is in flight at
+// that moment: Run may have fired what was due since the last Settle, and what it fired may move the
+// clock.
 func (c *Clock) due() (next time.Time, ok, inFlight bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -47,7 +47,7 @@ type Machine struct {
 	bootOptions      *BootOptionCache // boot options of the last View
 }
 
-// State is what a Machine stores across a restart of the rack, in parts. A part
+// State is the state of a Machine that outlives a restart of the rack, in parts. A part
 // is immutable: a step that changes a part replaces it, so that equal pointers
 // mean equal content.
 type State struct {

@@ -65,7 +65,7 @@ func text(n *yaml.Node) string {
 	return ""
 }
 
-// truth reports what Python takes for true: all but null, false, 0, and what is empty.
+// truth reports whether Python takes a value for true: all but null, false, 0, and what is empty.
 func truth(n *yaml.Node) bool {
 	switch v := value(n).(type) {
 	case nil:

@@ -53,8 +53,8 @@ const (
 	sideBySide  = 2
 )
 
-// raceSlowdown is how many times as long tests take under the race detector: features/conformance,
-// whole, takes 98 s without it and more than 600 s with it.
+// raceSlowdown multiplies the time-outs under the race detector, with which programs take 2 to 20
+// times as long (Go, "Data Race Detector", "Runtime Overhead").
 const raceSlowdown = 6
 
 // list returns the packages with tests that match the patterns, sorted.

@@ -34,7 +34,7 @@ func (m *Model) Registry() *Registry {
 	return m.Read()
 }
 
-// State is what a Firmware stores across a restart of the rack. It is immutable.
+// State is the state of a Firmware that outlives a restart of the rack. It is immutable.
 type State struct {
 	Values    Settings   `json:"values,omitempty"`    // that differ from the defaults
 	Pending   *Pending   `json:"pending,omitempty"`   // nil: nothing is pending
