@@ -160,7 +160,7 @@ func (s *System) open() error {
 			return err
 		}
 	}
-	s.base = s.c.Base
+	s.base, s.lower = s.c.Base, over{s.c.Own, sortedNames(s.c.Base)}
 	if d.Booted != nil && d.Booted.Image != "" {
 		t, err := d.Booted.tree()
 		if err != nil {
@@ -170,6 +170,9 @@ func (s *System) open() error {
 		s.base = withArguments(*t, d.Booted.Arguments)
 	} else if d.Booted != nil {
 		s.base = withArguments(s.c.Base, d.Booted.Arguments)
+	}
+	if d.Booted != nil { // its files are those of this boot alone: they are not sorted
+		s.lower = over{s.c.Own, s.base}
 	}
 	s.opened, s.roots = true, d.Booted != nil || d.Staged != nil || d.Previous != nil
 	return nil

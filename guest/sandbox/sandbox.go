@@ -25,7 +25,12 @@ type Store interface {
 
 // Config describes a system.
 type Config struct {
-	Base  Tree  // the files below the layer: /etc and /var of a fresh installation; not changed any more
+	// Base has the files below the layer: /etc and /var of a fresh installation. Systems may share
+	// one. It does not change any more.
+	Base Tree
+	// Own has the few files of a fresh installation that are this system's alone, such as
+	// etc/machine-id. They lie over those of the base or of a deployed image, and below the layer.
+	Own   Tree
 	Store Store // store of the layer
 	// Dir is a directory of this machine that is made for the first command, has the
 	// mounts of the running system, /run and /tmp, and is removed by Close.
@@ -90,6 +95,7 @@ type System struct {
 	saved     [sha256.Size]byte // SHA-256 of the layer that was stored last
 	opened    bool              // the disk was read in this boot
 	base      Tree              // files of the booted root
+	lower     lower             // those, with the system's own
 	image     *Tree             // image of the booted root, which other systems share
 	roots     bool              // the disk has others than the installation's
 	decoded   decoded           // the layer that was read last
@@ -327,7 +333,7 @@ func (s *System) load() (view, error) {
 	for name, n := range s.memory {
 		layer[name] = n
 	}
-	return view{layer, s.base, thisMachine()}, nil
+	return view{layer, s.lower, thisMachine()}, nil
 }
 
 // save stores the layer without /run and /tmp, which a boot drops. The caller holds s.mu.
@@ -532,7 +538,7 @@ func (s *System) Changes() ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	lower := view{Tree{}, s.base, thisMachine()}
+	lower := view{Tree{}, s.lower, thisMachine()}
 	var out []Change
 	for name, n := range layer {
 		was, there := lower.lookup(name)

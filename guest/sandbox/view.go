@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"slices"
@@ -13,8 +14,30 @@ import (
 // view is the file tree of a system in which no process runs: the layer over the base over
 // this machine's /usr.
 type view struct {
-	layer, base Tree
-	machine     fs.FS // has usr/…; nil: none
+	layer   Tree
+	base    lower
+	machine fs.FS // has usr/…; nil: none
+}
+
+// lower is what the layer of a system lies over.
+type lower interface {
+	node(name string) (Node, bool)
+	below(dir string) iter.Seq[string] // names of the nodes below a directory, in any order
+}
+
+func (t Tree) node(name string) (Node, bool) {
+	n, ok := t[name]
+	return n, ok
+}
+
+func (t Tree) below(dir string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for name := range t {
+			if (dir == "." || strings.HasPrefix(name, dir+"/")) && !yield(name) {
+				return
+			}
+		}
+	}
 }
 
 // machineDirs are the directories of this machine that a system shows, below its layer.
@@ -53,7 +76,7 @@ func (v view) lookup(name string) (Node, bool) {
 		return n, true
 	}
 	if !v.hidden(name) {
-		if n, ok := v.base[name]; ok {
+		if n, ok := v.base.node(name); ok {
 			return n, true
 		}
 		if v.machine != nil && machineHas(name) {
@@ -71,8 +94,8 @@ func (v view) lookup(name string) (Node, bool) {
 			return Node{Mode: fs.ModeDir | 0o755}, true
 		}
 	}
-	for below := range v.base {
-		if strings.HasPrefix(below, name+"/") && !v.hidden(below) {
+	for below := range v.base.below(name) {
+		if !v.hidden(below) {
 			return Node{Mode: fs.ModeDir | 0o755}, true
 		}
 	}
@@ -146,7 +169,7 @@ func (v view) readFile(name string, most int64) ([]byte, error) {
 		return nil, &fs.PathError{Op: "read", Path: "/" + file, Err: notRegular(n)}
 	}
 	_, inLayer := v.layer[file]
-	if _, inBase := v.base[file]; inLayer || inBase {
+	if _, inBase := v.base.node(file); inLayer || inBase {
 		if int64(len(n.Content)) > most {
 			return nil, tooLarge(name, most)
 		}
@@ -183,14 +206,11 @@ func (v view) readDir(name string) ([]Entry, error) {
 		return nil, &fs.PathError{Op: "readdir", Path: "/" + dir, Err: syscall.ENOTDIR}
 	}
 	names := map[string]bool{}
-	for _, t := range []Tree{v.layer, v.base} {
-		for below := range t {
+	for _, t := range []lower{v.layer, v.base} {
+		for below := range t.below(dir) {
 			rest := below
 			if dir != "." {
-				var ok bool
-				if rest, ok = strings.CutPrefix(below, dir+"/"); !ok {
-					continue
-				}
+				rest = below[len(dir)+1:]
 			}
 			first, _, _ := strings.Cut(rest, "/")
 			names[first] = true
