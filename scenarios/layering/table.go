@@ -314,6 +314,11 @@ var Table = []Row{
 	{Package: "agent/sys/systest", May: []string{"agent/gpt", "agent/sys"}, Never: kubernetes, But: utilsClock},
 	{Package: "agent/gpt", Never: slices.Concat(sockets, files, kubernetes)},
 	{Package: "agent/configdrive", May: []string{"agent/job"}, Never: slices.Concat(sockets, files, kubernetes)},
+	{
+		// What an installation leaves is data: the machine's part of it comes from the sandbox.
+		Package: "guest/debian", May: []string{"guest/sandbox"}, Tests: []string{"scenarios/prerequisites"},
+		Never: slices.Concat([]string{"net", "net/http/..."}, files, kubernetes),
+	},
 	{Package: "guest/cloudinit", Never: slices.Concat([]string{"net", "net/http/..."}, files, kubernetes)},
 	{Package: "agent/plugin/...", May: []string{"agent/job", "agent/sys"}, Never: kubernetes, But: utilsClock},
 	{Package: "agent/plugin/disk", May: []string{"agent/job", "agent/sys", "agent/configdrive", "agent/gpt"}, Never: kubernetes, But: utilsClock},
@@ -327,7 +332,7 @@ var Table = []Row{
 		// It is a part of a boot image: it links no client of Kubernetes and no Helm.
 		Package: "agent/lcm", May: []string{"agent/unit", "agent/broker", "agent/job", "agent/kubeapi", "agent/ledger", "agent/sys", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/hostos/module"},
 		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "helm.sh/..."}),
-		Tests: []string{"guest/sandbox", "fixtures", "scenarios/prerequisites"},
+		Tests: []string{"guest/debian", "guest/sandbox", "fixtures", "scenarios/prerequisites"},
 	},
 	{
 		// It is a part of a boot image: it links no client of Kubernetes.
