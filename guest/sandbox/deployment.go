@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -160,36 +161,29 @@ func (s *System) open() error {
 			return err
 		}
 	}
-	s.base, s.lower = s.c.Base, over{s.c.Own, sortedNames(s.c.Base)}
+	s.base, s.own = s.c.Base, s.c.Own
+	var base lower = sortedNames(s.c.Base)
 	if d.Booted != nil && d.Booted.Image != "" {
 		t, err := d.Booted.tree()
 		if err != nil {
 			return err
 		}
-		s.image = t
-		s.base = withArguments(*t, d.Booted.Arguments)
-	} else if d.Booted != nil {
-		s.base = withArguments(s.c.Base, d.Booted.Arguments)
+		s.image, s.base, base = t, *t, *t
 	}
-	if d.Booted != nil { // its files are those of this boot alone: they are not sorted
-		s.lower = over{s.c.Own, s.base}
+	if d.Booted != nil {
+		s.own = maps.Clone(s.own)
+		if s.own == nil {
+			s.own = Tree{}
+		}
+		s.own[cmdlineFile] = File(0o444, strings.Join(d.Booted.Arguments, " ")+"\n")
 	}
+	s.lower = over{s.own, base}
 	s.opened, s.roots = true, d.Booted != nil || d.Staged != nil || d.Previous != nil
 	return nil
 }
 
 // cmdlineFile shows the command line of a system's kernel (proc_cmdline(5)).
 const cmdlineFile = "proc/cmdline"
-
-// withArguments returns the files with the kernel's command line.
-func withArguments(base Tree, arguments []string) Tree {
-	out := make(Tree, len(base)+1)
-	for name, n := range base {
-		out[name] = n
-	}
-	out[cmdlineFile] = File(0o444, strings.Join(arguments, " ")+"\n")
-	return out
-}
 
 // boot makes the staged root of a disk the booted one, and stores that. A root whose content
 // is damaged is dropped.

@@ -20,7 +20,7 @@ type Lowers struct {
 
 	mu      sync.Mutex
 	cleared bool // of what a process that was killed has left
-	made    map[lowerKey]*lower
+	made    map[lowerKey]*onDisk
 	unused  []lowerKey // in the order in which their last session has ended
 	number  int        // of the directory that was made last
 }
@@ -32,7 +32,8 @@ type lowerKey struct {
 	programs string
 }
 
-type lower struct {
+// onDisk is a lower layer in its directory.
+type onDisk struct {
 	files Tree // holds the map of the key
 	dir   string
 	users int
@@ -45,7 +46,7 @@ const maxUnused = 4
 
 // NewLowers returns lower layers in a directory, which is made when it is needed and belongs to
 // them alone.
-func NewLowers(dir string) *Lowers { return &Lowers{dir: dir, made: map[lowerKey]*lower{}} }
+func NewLowers(dir string) *Lowers { return &Lowers{dir: dir, made: map[lowerKey]*onDisk{}} }
 
 // Close removes the directory. No session may use it any more.
 func (l *Lowers) Close() error {
@@ -90,7 +91,7 @@ func (l *Lowers) use(key lowerKey, files Tree, tree func() Tree) (dir string, do
 	x := l.made[key]
 	if x == nil {
 		l.number++
-		x = &lower{files: files, dir: filepath.Join(l.dir, fmt.Sprint(l.number))}
+		x = &onDisk{files: files, dir: filepath.Join(l.dir, fmt.Sprint(l.number))}
 		x.write = sync.OnceValue(func() error {
 			err := os.MkdirAll(x.dir, 0o700) // that of l.dir: a set-user-ID file is one of this machine, too
 			if err == nil {
@@ -116,7 +117,7 @@ func (l *Lowers) use(key lowerKey, files Tree, tree func() Tree) (dir string, do
 }
 
 // leave ends the use of a layer, and removes those that have been unused longest.
-func (l *Lowers) leave(key lowerKey, x *lower) error {
+func (l *Lowers) leave(key lowerKey, x *onDisk) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	x.users--

@@ -65,6 +65,31 @@ func TestSystemsShareTheirBase(t *testing.T) {
 	}
 }
 
+// Commands see the files of their system alone, below directories with the attributes of the base.
+func TestCommandsSeeTheFilesOfTheirSystem(t *testing.T) {
+	needNamespaces(t)
+	lowers, files := sandbox.NewLowers(filepath.Join(t.TempDir(), "lowers")), base()
+	files["var/lib/dbus"] = sandbox.Node{Mode: fs.ModeDir | 0o750}
+	for _, id := range []string{"1", "2"} {
+		s, _ := booted(t, func(c *sandbox.Config) {
+			c.Lowers, c.Base = lowers, files
+			c.Own = sandbox.Tree{
+				"etc/machine-id":          sandbox.File(0o444, id+"\n"),
+				"var/lib/dbus/machine-id": {Mode: fs.ModeSymlink | 0o777, Link: "/etc/machine-id"},
+			}
+		})
+		const look = "stat -c '%a %n' /var/lib/dbus /etc/machine-id; cat /etc/motd /var/lib/dbus/machine-id"
+		want := "750 /var/lib/dbus\n444 /etc/machine-id\nof the base\n" + id + "\n"
+		if got, _ := run(t, s, look+"; rm /etc/machine-id"); got != want {
+			t.Errorf("a command sees %q, want %q", got, want)
+		}
+		if got, code := run(t, s, "cat /etc/machine-id"); code == 0 {
+			t.Errorf("the next command sees what was removed: %q", got)
+		}
+		checkNoFile(t, s, "etc/machine-id")
+	}
+}
+
 // Of the bases that no system uses any more the last few stay, and those of a process that was
 // killed do not.
 func TestUnusedBasesAreRemoved(t *testing.T) {

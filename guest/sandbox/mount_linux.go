@@ -18,7 +18,7 @@ func (p *first) mount() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("mounts of a namespace: %w", err)
 	}
-	if err := p.overlay("", escape(p.setup.Base)); err != nil {
+	if err := p.overlay("", escape(filepath.Join(p.setup.Dir, ownDir))+":"+escape(p.setup.Base)); err != nil {
 		return err
 	}
 	for _, d := range p.setup.Machine {

@@ -29,7 +29,8 @@ type Config struct {
 	// one. It does not change any more.
 	Base Tree
 	// Own has the few files of a fresh installation that are this system's alone, such as
-	// etc/machine-id. They lie over those of the base or of a deployed image, and below the layer.
+	// etc/machine-id. They lie over those of the base or of a deployed image, and below the layer, and
+	// none is below /usr.
 	Own   Tree
 	Store Store // store of the layer
 	// Dir is a directory of this machine that is made for the first command, has the
@@ -94,8 +95,9 @@ type System struct {
 	closed    bool
 	saved     [sha256.Size]byte // SHA-256 of the layer that was stored last
 	opened    bool              // the disk was read in this boot
-	base      Tree              // files of the booted root
-	lower     lower             // those, with the system's own
+	base      Tree              // files of the booted root, which other systems share
+	own       Tree              // those of this system alone
+	lower     lower             // both
 	image     *Tree             // image of the booted root, which other systems share
 	roots     bool              // the disk has others than the installation's
 	decoded   decoded           // the layer that was read last

@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -109,6 +110,7 @@ type setup struct {
 // dirsOf names the directories of a session below its Dir.
 const (
 	rootDir     = "root"
+	ownDir      = "own"
 	sysctlDir   = "sysctl"
 	upperDir    = "upper"
 	workDir     = "work"
@@ -131,7 +133,7 @@ func newSession(s *System, layer Tree) (_ *session, err error) {
 		return nil, fmt.Errorf("sandbox: %w", errors.Join(err, r.leaveLowers()))
 	}
 	hostname := "localhost"
-	if b, err := (view{layer, s.base, nil}).readFile("etc/hostname", maxConfig); err == nil {
+	if b, err := (view{layer, s.lower, nil}).readFile("etc/hostname", maxConfig); err == nil {
 		hostname = firstWord(string(b), hostname)
 	}
 	self, err := os.Executable()
@@ -285,12 +287,15 @@ func (r *session) makeDirs(s *System, layer Tree) error {
 	if err := r.setUptime(s.now().Sub(s.c.Boot.Time)); err != nil {
 		return err
 	}
-	if n, ok := s.base[cmdlineFile]; ok {
+	if err := s.ownFiles().write(func(name string) string { return filepath.Join(r.dir, ownDir, name) }); err != nil {
+		return err
+	}
+	if n, ok := s.own[cmdlineFile]; ok {
 		if err := os.WriteFile(filepath.Join(r.dir, cmdlineName), n.Content, 0o444); err != nil {
 			return err
 		}
 	}
-	dirs := []string{rootDir, sysctlDir, "run", "tmp", filepath.Join(upperDir, "."), filepath.Join(workDir, ".")}
+	dirs := []string{rootDir, ownDir, sysctlDir, "run", "tmp", filepath.Join(upperDir, "."), filepath.Join(workDir, ".")}
 	for _, d := range realMachineDirs() {
 		dirs = append(dirs, upperDir+"-"+d, workDir+"-"+d)
 	}
@@ -321,6 +326,22 @@ func (r *session) leaveLowers() (err error) {
 	}
 	r.lowers = nil
 	return err
+}
+
+// ownFiles returns the files of this system alone, with the directories above them, which have the
+// attributes of those that they cover.
+func (s *System) ownFiles() Tree {
+	out, v := Tree{}, view{Tree{}, s.lower, nil}
+	for name, n := range s.own {
+		if name == cmdlineFile {
+			continue
+		}
+		out[name] = n
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			out[dir], _ = v.lookup(dir)
+		}
+	}
+	return out
 }
 
 // setUptime writes what /proc/uptime shows: seconds since the boot, and seconds that the
