@@ -10,7 +10,6 @@ import (
 
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
-	"github.com/metalab-dev/metalab/controller/drain"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/maintenance"
@@ -165,10 +164,9 @@ func addLCM(_ context.Context, s *Set) error {
 	if err := addDeletions(s, api); err != nil {
 		return err
 	}
-	c := reboot.Config{
-		Client: s.mgr.GetClient(), Drainer: drainer{drain.New(api, s.cfg.Clock, s.cfg.ClientClock)},
-		Work: s.cfg.work(),
-	}
+	workload := func(context.Context, string, string) (client.Client, error) { return api, nil }
+	service := maintenance.Service{Client: s.mgr.GetClient(), Workload: workload}
+	c := reboot.Config{Client: s.mgr.GetClient(), Maintenance: service, Work: s.cfg.work()}
 	reboots, err := reboot.NewMachines(c)
 	if err != nil {
 		return err
@@ -177,7 +175,6 @@ func addLCM(_ context.Context, s *Set) error {
 	if err != nil {
 		return err
 	}
-	workload := func(context.Context, string, string) (client.Client, error) { return api, nil }
 	states, err := maintenance.NewStates(maintenance.Config{
 		Client: s.mgr.GetClient(), Workload: workload,
 		Work: s.cfg.work(),
@@ -186,7 +183,7 @@ func addLCM(_ context.Context, s *Set) error {
 		return err
 	}
 	updates, err := update.New(update.Config{
-		Client: s.mgr.GetClient(), Maintenance: maintenance.Service{Client: s.mgr.GetClient(), Workload: workload},
+		Client: s.mgr.GetClient(), Maintenance: service,
 		Work: s.cfg.work(),
 	})
 	if err != nil {
@@ -199,19 +196,4 @@ func addLCM(_ context.Context, s *Set) error {
 // cluster's. A drain reads past the cache, which would watch all pods: see drain.Service.
 func (s *Set) uncached() (client.Client, error) {
 	return client.New(s.cfg.api(), client.Options{Scheme: s.mgr.GetScheme(), Mapper: s.mgr.GetRESTMapper()})
-}
-
-// drainer drains the nodes of the cluster that the controllers run in.
-type drainer struct{ *drain.Service }
-
-// Drain implements reboot.Drainer. A node that another owner has is waited for.
-func (d drainer) Drain(ctx context.Context, node, owner string) (waits string, err error) {
-	p, err := d.Service.Drain(ctx, node, owner)
-	if held := new(drain.HeldError); errors.As(err, &held) {
-		return held.Error(), nil
-	}
-	if err != nil || p.Done {
-		return "", err
-	}
-	return p.String(), nil
 }

@@ -23,6 +23,33 @@ Feature: Graceful reboots
     And the node "w-0" is schedulable
     And the node "w-1" is schedulable
 
+  @H34 @H38
+  Scenario: A reboot waits for the applications and the pods of the node
+    Given the server of "w-0" runs the node agent
+    And kubectl shows the node "w-0" as "Ready"
+    And the pods "guarded" are bound to the node "w-0"
+    And the pod "guarded" is Running
+    And a PodDisruptionBudget lets no pod "guarded" go
+    And the workload lock of the node "w-0" is active
+    When the operator requests the graceful reboot of the machines "w-0" of the cluster "c1"
+    Then the node "w-0" is to be maintained
+    And the server of "w-0" has not booted again
+    And the node "w-0" is schedulable
+    When the workload lock of the node "w-0" fails: "the pool is degraded"
+    Then the graceful reboot of "c1" waits: "NodeWorkloadLock storage-w-0 failed: the pool is degraded"
+    And the server of "w-0" has not booted again
+    When the workload lock of the node "w-0" is inactive
+    Then the graceful reboot of "c1" waits: "pod default/guarded cannot be evicted"
+    And the node "w-0" is cordoned
+    And the server of "w-0" has not booted again
+    When the PodDisruptionBudget of "guarded" is deleted
+    Then the machines "w-0" were rebooted for the request "c1"
+    And the pod "guarded" is gone
+    And the node "w-0" has no requests
+    And the node "w-0" is schedulable
+    And kubectl shows the node "w-0" as "Ready"
+    And the server of "w-1" has not booted again
+
   @H34
   Scenario: A request of another name reboots nothing
     When the operator requests the graceful reboot of the cluster "c2"

@@ -37,6 +37,9 @@ func (s *scenario) registerDeletions(sc *stepRegistry) {
 	sc.Step(`^the node "([^"]*)" is to be deleted$`, "waits until a Node has a NodeDeletionRequest and a NodeMaintenanceRequest", func(ctx context.Context, node string) error {
 		return s.awaitNodeRequests(ctx, node, 2)
 	})
+	sc.Step(`^the node "([^"]*)" is to be maintained$`, "waits until a Node has a NodeMaintenanceRequest alone", func(ctx context.Context, node string) error {
+		return s.awaitNodeRequests(ctx, node, 1)
+	})
 	sc.Step(`^the node "([^"]*)" has no requests$`, "waits until a Node has neither a NodeDeletionRequest nor a NodeMaintenanceRequest, and its cluster has no ClusterMaintenanceRequest", func(ctx context.Context, node string) error {
 		if err := s.awaitNodeRequests(ctx, node, 0); err != nil {
 			return err

@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/controller/drain"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/guest/cloudinit"
 	"github.com/metalab-dev/metalab/lab"
 )
 
@@ -39,6 +41,7 @@ func (s *scenario) registerNodes(sc *stepRegistry) {
 		})
 	})
 	sc.NegativeStep(`^the cluster has no node "([^"]*)"$`, "asserts, once each controller has reconciled every object, that there is no such Node", s.noNode)
+	sc.Step(`^the server of "([^"]*)" runs the node agent$`, "writes the files that user data of a node write to the running system of a machine's server, and enables the unit", s.startNodeAgent)
 	sc.Step(`^the pods "([^"]*)" are bound to the node "([^"]*)"$`, "creates pods with spec.nodeName, as a scheduler binds them", s.bindPods)
 	sc.Step(`^the pod "([^"]*)" is (Running|gone)$`, "waits until a pod is Running and Ready, or does not exist", s.podIs)
 	sc.Step(`^a PodDisruptionBudget lets no pod "([^"]*)" go$`, "creates a PodDisruptionBudget that demands all pods of this name", s.guardPod)
@@ -98,6 +101,35 @@ func (s *scenario) nodeData(ctx context.Context, name string, units ...string) (
 		return "", err
 	}
 	return lab.NodeData{Name: name, API: kubeconfig, Token: request.Status.Token, Units: units}.CloudConfig()
+}
+
+// startNodeAgent makes the server of a machine a node.
+func (s *scenario) startNodeAgent(ctx context.Context, machine string) error {
+	h, err := s.serverOf(machine)
+	if err != nil {
+		return err
+	}
+	text, err := s.nodeData(ctx, machine, "lab-agent-node")
+	if err != nil {
+		return err
+	}
+	files := cloudinit.Root{}
+	cloudinit.Configure(cloudinit.Instance{ID: machine, UserData: []byte(text)}, files)
+	for name, f := range files {
+		if !strings.HasPrefix(name, "etc/lab-agent/") && !strings.HasPrefix(name, "etc/systemd/") {
+			continue
+		}
+		const token, own = "etc/lab-agent/token", "etc/lab-agent/node-token" // the LCM agent has the first
+		name, content := strings.Replace(name, token, own, 1), strings.ReplaceAll(string(f.Content), token, own)
+		if err := s.lab.Control().PutFile(ctx, h.Name, control.File{Path: "/" + name, Mode: f.Mode, Content: []byte(content)}); err != nil {
+			return err
+		}
+	}
+	code, out, err := s.shellOn(ctx, h.Name, "systemctl enable --now lab-agent-node")
+	if err == nil && code != 0 {
+		err = fmt.Errorf("code %d: %s", code, out)
+	}
+	return err
 }
 
 // nodeShows reads the condition that kubectl prints as the status of a node.

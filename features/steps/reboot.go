@@ -27,6 +27,9 @@ func (s *scenario) registerReboots(sc *stepRegistry) {
 	sc.Step(`^the operator requests the graceful reboot of the cluster "([^"]*)"$`, "creates a GracefulRebootRequest of this name, of all machines", func(ctx context.Context, name string) error {
 		return s.kube.Create(ctx, &kaasv1.GracefulRebootRequest{ObjectMeta: day2Meta(name)})
 	})
+	sc.Step(`^the operator requests the graceful reboot of the machines "([^"]*)" of the cluster "([^"]*)"$`, "creates a GracefulRebootRequest of this name, of these machines", func(ctx context.Context, machines, name string) error {
+		return s.kube.Create(ctx, &kaasv1.GracefulRebootRequest{ObjectMeta: day2Meta(name), Spec: kaasv1.GracefulRebootRequestSpec{Machines: fields(machines)}})
+	})
 	sc.Step(`^the graceful reboot of "([^"]*)" waits: "([^"]*)"$`, "waits until the message of a GracefulRebootRequest contains this text", func(ctx context.Context, name, text string) error {
 		return s.awaitRequest(ctx, name, "waits", func(r *kaasv1.GracefulRebootRequest) bool {
 			return strings.Contains(strings.ReplaceAll(r.Status.Message, `"`, "'"), text)

@@ -44,6 +44,13 @@ type Service struct {
 	Workload Workload
 }
 
+// Maintainer takes nodes out of service and gives them back: a Service.
+type Maintainer interface {
+	Enter(context.Context, Request) (Progress, error)
+	Leave(context.Context, Request) (Progress, error)
+	LeaveCluster(ctx context.Context, cluster client.ObjectKey, last string) (Progress, error)
+}
+
 // Request asks for the node of a machine.
 type Request struct {
 	Machine client.ObjectKey // key of the LCMMachine
@@ -125,14 +132,6 @@ func (s Service) walk(ctx context.Context, r Request, stages []stage, during, af
 		}
 	}
 	return Progress{Done: true}, v.report(ctx, after, "")
-}
-
-// ReportDrain writes why the drain of a machine's node waits, "" when it does not.
-func (s Service) ReportDrain(ctx context.Context, m *lcmv1.LCMMachine, waits string) error {
-	v := operation{Service: s, Request: Request{Machine: client.ObjectKeyFromObject(m)}, machine: *m}
-	err := v.report(ctx, m.Status.KubernetesCordonDrain, waits)
-	*m = v.machine
-	return err
 }
 
 // report writes how far the machine is to its status.

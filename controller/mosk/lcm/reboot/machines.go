@@ -18,28 +18,11 @@ import (
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
-// Drainer drains nodes. The owner has the node until Uncordon.
-type Drainer interface {
-	// Drain evicts the pods that can be evicted now. waits is the reason why pods stay, "" when
-	// the node is drained.
-	Drain(ctx context.Context, node, owner string) (waits string, err error)
-	// Uncordon makes the node schedulable again, and releases it.
-	Uncordon(ctx context.Context, node, owner string) error
-}
-
-// owner is the name by which a node is held for a reboot.
-const owner = "lcm-graceful-reboot"
-
-const (
-	interval = 5 * time.Second // after which a drain that is not done is tried again
-	renewal  = 5 * time.Minute // time after which the hold of a node that reboots is renewed
-)
-
 // Config configures a reconciler.
 type Config struct {
 	queue.Work
-	Client  client.Client
-	Drainer Drainer // drains the nodes of Machines
+	Client      client.Client
+	Maintenance maintenance.Maintainer // of the nodes of Machines
 }
 
 func (c *Config) complete() error {
@@ -52,13 +35,13 @@ func (c *Config) complete() error {
 // Machines reboots LCMMachines.
 type Machines struct {
 	Config
-	retries queue.Retries // retries of drains that are not done yet; Slow where only the lease is renewed
+	retries queue.Retries // retries of stages of the maintenance that are not reached yet
 }
 
 // NewMachines returns a reconciler, or an error when a required field of c is nil.
 func NewMachines(c Config) (*Machines, error) {
-	if c.Drainer == nil {
-		return nil, errors.New("reboot: Config.Drainer is nil")
+	if c.Maintenance == nil {
+		return nil, errors.New("reboot: Config.Maintenance is nil")
 	}
 	return &Machines{Config: c}, c.complete()
 }
@@ -76,12 +59,9 @@ func (r *Machines) Setup(mgr manager.Manager) error {
 func (r *Machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return queue.ReconcileAfter(r.Enter, func() (time.Duration, error) {
 		after, err := r.reconcile(ctx, req.NamespacedName)
-		switch after {
-		case interval:
+		if after > 0 {
 			r.retries.Failed(req, 1)
-		case renewal:
-			r.retries.Failed(req, queue.Slow)
-		default:
+		} else {
 			r.retries.Succeeded(req)
 		}
 		return after, err
@@ -93,22 +73,27 @@ type step string
 
 // The steps of a graceful reboot, in their order.
 const (
-	stepNone     step = ""
-	stepMark     step = "mark"     // the machine, before its node is touched
-	stepDrain    step = "drain"    // and then demand the reboot
-	stepHold     step = "hold"     // the node, while the agent reboots the server
-	stepUncordon step = "uncordon" // and then remove the demand and the annotations
+	stepNone   step = ""
+	stepMark   step = "mark"   // the machine, before its node is touched
+	stepEnter  step = "enter"  // maintenance, and then demand the reboot
+	stepWait   step = "wait"   // until the agent has rebooted the server
+	stepLeave  step = "leave"  // maintenance, and then remove the demand and the annotations
+	stepUnmark step = "unmark" // a machine whose deletion has its node: the reboot begins again if that is withdrawn
 )
 
 // next returns the next step of a machine. A reboot whose annotation is removed is withdrawn,
-// unless the agent has begun it. The node of a machine that is deleted is released: it leaves
-// the cluster, and the controller of the deletion waits for it.
+// unless the agent has begun it. The node of a machine that is deleted is given back, unless the
+// deletion has taken it out of service, too: it ends that maintenance.
 func next(m *lcmv1.LCMMachine) step {
 	held := m.Annotations[item.HeldForRebootAnnotation] != ""
 	awaited := m.Spec.RebootRequired && (m.Status.Reboot == nil || !m.Status.Reboot.Completed)
 	switch {
+	case m.Spec.PrepareDeletion && held:
+		return stepUnmark
+	case m.Spec.PrepareDeletion:
+		return stepNone
 	case !m.DeletionTimestamp.IsZero() && held:
-		return stepUncordon
+		return stepLeave
 	case !m.DeletionTimestamp.IsZero():
 		return stepNone
 	case m.Annotations[item.GracefulRebootAnnotation] != "true":
@@ -116,17 +101,17 @@ func next(m *lcmv1.LCMMachine) step {
 		case !held:
 			return stepNone
 		case awaited && m.Status.Reboot != nil:
-			return stepHold
+			return stepWait
 		}
-		return stepUncordon
+		return stepLeave
 	case item.GracefulRebootRequired(m) && !held:
 		return stepMark
 	case item.GracefulRebootRequired(m):
-		return stepDrain
+		return stepEnter
 	case awaited:
-		return stepHold
+		return stepWait
 	}
-	return stepUncordon // also of an annotation that comes before the agent has removed the status of an earlier reboot
+	return stepLeave // also of an annotation that comes before the agent has removed the status of an earlier reboot
 }
 
 func (r *Machines) reconcile(ctx context.Context, key client.ObjectKey) (time.Duration, error) {
@@ -134,32 +119,34 @@ func (r *Machines) reconcile(ctx context.Context, key client.ObjectKey) (time.Du
 	if err := r.Client.Get(ctx, key, &m); err != nil {
 		return 0, queue.Deleted(err)
 	}
-	switch do := next(&m); do {
+	do, request := next(&m), maintenance.Request{Machine: key, Reason: lcmv1.ReasonMaintenance}
+	switch do {
 	case stepMark: // the event of the write comes
 		return 0, r.patch(ctx, &m, func() { metav1.SetMetaDataAnnotation(&m.ObjectMeta, item.HeldForRebootAnnotation, "true") })
-	case stepDrain, stepHold:
-		waits, err := r.Drainer.Drain(ctx, item.Node(&m), owner)
-		if err != nil {
-			return 0, fmt.Errorf("reboot: LCMMachine %s: %w", key, err)
+	case stepEnter:
+		p, err := r.Maintenance.Enter(ctx, request)
+		if !p.Done || err != nil {
+			return p.After, err
 		}
-		if err := (maintenance.Service{Client: r.Client}).ReportDrain(ctx, &m, waits); err != nil {
-			return 0, fmt.Errorf("reboot: %w", err)
+		return 0, r.patch(ctx, &m, func() { m.Spec.RebootRequired = true })
+	case stepLeave:
+		p, err := r.Maintenance.Leave(ctx, request)
+		if !p.Done || err != nil {
+			return p.After, err
 		}
-		switch {
-		case do == stepHold:
-			return renewal, nil
-		case waits != "":
-			return interval, nil
-		}
-		return renewal, r.patch(ctx, &m, func() { m.Spec.RebootRequired = true })
-	case stepUncordon:
-		if err := r.Drainer.Uncordon(ctx, item.Node(&m), owner); err != nil {
-			return 0, fmt.Errorf("reboot: LCMMachine %s: %w", key, err)
+		// Another machine in maintenance needs the request for the cluster, and removes it.
+		if _, err := r.Maintenance.LeaveCluster(ctx, client.ObjectKey{Namespace: key.Namespace, Name: m.Spec.ClusterName}, m.Name); err != nil {
+			return 0, err
 		}
 		return 0, r.patch(ctx, &m, func() {
 			m.Spec.RebootRequired = false
 			delete(m.Annotations, item.GracefulRebootAnnotation)
 			delete(m.Annotations, item.RebootRequestAnnotation)
+			delete(m.Annotations, item.HeldForRebootAnnotation)
+		})
+	case stepUnmark:
+		return 0, r.patch(ctx, &m, func() {
+			m.Spec.RebootRequired = false
 			delete(m.Annotations, item.HeldForRebootAnnotation)
 		})
 	}

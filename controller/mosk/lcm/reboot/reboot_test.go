@@ -23,35 +23,56 @@ import (
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/maintenance"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
-// lab is an API with the reconcilers. It is the drainer and, in reboots, the agents.
+// lab is an API with the reconcilers. It maintains the nodes and, in reboots, is the agents.
 type lab struct {
 	t *testing.T
 	client.Client
 	machines *Machines
 	requests *Requests
-	blocked  string // what a drain waits for
+	blocked  string // what the maintenance waits for
+	left     int    // calls of LeaveCluster
 	cordoned map[string]bool
 	most     int      // cordoned at a time
 	log      []string // drains that were done, demanded reboots, boots and uncordons
 	boots    int
 }
 
-func (l *lab) Drain(_ context.Context, node, by string) (string, error) {
-	if by != owner {
-		return "", errors.New("another owner")
+func (l *lab) node(ctx context.Context, r maintenance.Request) string {
+	l.t.Helper()
+	if r.Reason != lcmv1.ReasonMaintenance {
+		l.t.Errorf("the reason is %q", r.Reason)
 	}
-	l.cordoned[node] = true
-	l.most = max(l.most, len(l.cordoned))
-	return l.blocked, nil
+	var m lcmv1.LCMMachine
+	l.must(l.Get(ctx, r.Machine, &m))
+	return item.Node(&m)
 }
 
-func (l *lab) Uncordon(_ context.Context, node, _ string) error {
+func (l *lab) Enter(ctx context.Context, r maintenance.Request) (maintenance.Progress, error) {
+	l.cordoned[l.node(ctx, r)] = true
+	l.most = max(l.most, len(l.cordoned))
+	if l.blocked != "" {
+		return maintenance.Progress{Stage: maintenance.StageDrained, Message: l.blocked, After: time.Second}, nil
+	}
+	return maintenance.Progress{Done: true}, nil
+}
+
+func (l *lab) Leave(ctx context.Context, r maintenance.Request) (maintenance.Progress, error) {
+	node := l.node(ctx, r)
 	delete(l.cordoned, node)
 	l.log = append(l.log, "uncordon "+node)
-	return nil
+	return maintenance.Progress{Done: true}, nil
+}
+
+func (l *lab) LeaveCluster(_ context.Context, cluster client.ObjectKey, _ string) (maintenance.Progress, error) {
+	if cluster.String() != "lab/c1" {
+		l.t.Errorf("the maintenance of the cluster %s ends", cluster)
+	}
+	l.left++
+	return maintenance.Progress{Message: "another machine is Drained"}, nil // it ends that of the cluster
 }
 
 var booted = metav1.NewTime(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -65,7 +86,7 @@ func pair(name string, index *int32) []client.Object {
 	m := &clusterv1.Machine{ObjectMeta: meta(name)}
 	m.Spec.ProviderSpec.Value.UpgradeIndex = index
 	m.Status.ProviderStatus = &baremetalv1.MachineProviderStatus{Status: "Ready", Ready: true}
-	l := &lcmv1.LCMMachine{ObjectMeta: meta(name), Spec: lcmv1.LCMMachineSpec{LCMType: lcmv1.LCMTypeK0s}}
+	l := &lcmv1.LCMMachine{ObjectMeta: meta(name), Spec: lcmv1.LCMMachineSpec{LCMType: lcmv1.LCMTypeK0s, ClusterName: "c1"}}
 	l.Status.Addresses = []lcmv1.NodeAddress{{Type: lcmv1.AddressInternalIP, Address: "192.0.2.1"}, {Type: lcmv1.AddressHostname, Address: "node-" + name}}
 	l.Status.HostInfo = &lcmv1.HostInfo{BootTime: booted.DeepCopy()}
 	return []client.Object{m, l}
@@ -81,11 +102,11 @@ func start(t *testing.T, objects ...client.Object) *lab {
 	if err := errors.Join(kaasv1.AddToScheme(scheme), lcmv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	objects = append(objects, &clusterv1.Cluster{ObjectMeta: meta("c1")})
+	objects = append(objects, &clusterv1.Cluster{ObjectMeta: meta("c1"), Status: clusterv1.ClusterStatus{ProviderStatus: &baremetalv1.ClusterProviderStatus{Ready: true}}})
 	l := &lab{t: t, cordoned: map[string]bool{}}
 	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&clusterv1.Machine{}, &lcmv1.LCMMachine{}, &kaasv1.GracefulRebootRequest{}).Build()
-	c := Config{Client: l.Client, Drainer: l, Work: queue.Work{Clock: clock.RealClock{}}}
+	c := Config{Client: l.Client, Maintenance: l, Work: queue.Work{Clock: clock.RealClock{}}}
 	var err error
 	if l.machines, err = NewMachines(c); err == nil {
 		l.requests, err = NewRequests(c)
@@ -178,6 +199,9 @@ func TestMachinesAreRebootedOneAfterAnother(t *testing.T) {
 		if diff := cmp.Diff(want, l.log); diff != "" || l.most != 1 {
 			t.Errorf("%s: %d nodes were cordoned at a time, want one; (-want +got):\n%s", tt.name, l.most, diff)
 		}
+		if l.left != len(tt.want) {
+			t.Errorf("%s: the maintenance of the cluster ended %d times, want %d", tt.name, l.left, len(tt.want))
+		}
 		if s := l.status("c1"); s.State != kaasv1.RebootCompleted || s.Message != "" || len(s.Machines) != len(tt.want) {
 			t.Errorf("%s: status %+v", tt.name, s)
 		}
@@ -209,6 +233,13 @@ func TestRequestThatWaits(t *testing.T) {
 		{"no such machine", request("c1", "w-0", "w-7"), func(*lab) {}, "spec.machines: the cluster has no Machine w-7"},
 		{"not Ready", request("c1"), unready("w-1"), "Machine w-1 is not Ready"},
 		{"the only one that is not Ready is not chosen", request("c1", "w-0"), unready("w-1"), ""},
+		{"the cluster is not Ready", request("c1", "w-0"), func(l *lab) {
+			c := &clusterv1.Cluster{ObjectMeta: meta("c1")}
+			l.must(l.Get(l.t.Context(), client.ObjectKeyFromObject(c), c))
+			c.Status.ProviderStatus.Ready = false
+			c.Status.ProviderStatus.Conditions = []baremetalv1.Condition{{Type: "IAM", Ready: true}, {Type: "Helm", Message: "app is not ready"}}
+			l.must(l.Update(l.t.Context(), c))
+		}, "Cluster c1 is not Ready: Helm: app is not ready"},
 		{"another reboot", request("c1", "w-0"), func(l *lab) {
 			m := l.all()[1]
 			m.Spec.RebootRequired = true
@@ -239,19 +270,56 @@ func TestRebootWaitsForTheDrain(t *testing.T) {
 	for range 3 {
 		l.pass(true)
 	}
-	if m := l.all()[0]; m.Spec.RebootRequired || m.Status.KubernetesCordonDrainError != l.blocked || len(l.log) > 0 {
-		t.Fatalf("the drain is not done: rebootRequired %t, %q, %v", m.Spec.RebootRequired, m.Status.KubernetesCordonDrainError, l.log)
+	if m := l.all()[0]; m.Spec.RebootRequired || len(l.log) > 0 {
+		t.Fatalf("the drain is not done: rebootRequired %t, %v", m.Spec.RebootRequired, l.log)
 	}
 	l.blocked = ""
 	l.pass(false)
-	if m := l.all()[0]; !m.Spec.RebootRequired || m.Status.KubernetesCordonDrainError != "" {
-		t.Fatalf("the drain is done: rebootRequired %t, %q", m.Spec.RebootRequired, m.Status.KubernetesCordonDrainError)
+	if m := l.all()[0]; !m.Spec.RebootRequired {
+		t.Fatal("the drain is done, and the reboot is not demanded")
 	}
 	for range 10 {
 		l.pass(true)
 	}
 	if want := []string{"reboot w-0", "uncordon node-w-0"}; !slices.Equal(l.log, want) {
 		t.Errorf("done %v, want %v", l.log, want)
+	}
+}
+
+// A machine whose deletion has its node is left to it, and rebooted when that is withdrawn.
+func TestDeletionTakesTheNodeOver(t *testing.T) {
+	l := start(t, append(pair("w-0", nil), request("c1"))...)
+	l.blocked = "pod a/b cannot be evicted"
+	l.passes(3, true)
+	prepare := func(wanted bool) {
+		m := l.all()[0]
+		m.Spec.PrepareDeletion = wanted
+		l.must(l.Update(t.Context(), &m))
+	}
+	prepare(true)
+	l.passes(3, true)
+	if m := l.all()[0]; len(l.log) > 0 || m.Annotations[item.HeldForRebootAnnotation] != "" {
+		t.Errorf("done %v, annotations %v, while the deletion has the node", l.log, m.Annotations)
+	}
+	l.blocked = ""
+	prepare(false)
+	l.passes(10, true)
+	if want := []string{"reboot w-0", "uncordon node-w-0"}; !slices.Equal(l.log, want) {
+		t.Errorf("done %v, want %v", l.log, want)
+	}
+}
+
+// The message of a request says what the maintenance of its machine waits for.
+func TestRequestSaysWhatItWaitsFor(t *testing.T) {
+	l := start(t, append(pair("w-0", nil), request("c1"))...)
+	l.blocked = "pod a/b cannot be evicted"
+	l.passes(2, false)
+	m := l.all()[0]
+	m.Status.KubernetesCordonDrainError = l.blocked
+	l.must(l.Status().Update(t.Context(), &m))
+	l.passes(1, false)
+	if s := l.status("c1"); s.Message != "Machine w-0 is being rebooted: "+l.blocked {
+		t.Errorf("the message is %q", s.Message)
 	}
 }
 
@@ -273,7 +341,7 @@ func TestInterruptedRequest(t *testing.T) {
 
 func TestNewNeedsItsFields(t *testing.T) {
 	l := start(t)
-	for i, c := range []Config{{}, {Client: l.Client, Drainer: l}, {Drainer: l, Work: queue.Work{Clock: clock.RealClock{}}}, {Client: l.Client, Work: queue.Work{Clock: clock.RealClock{}}}} {
+	for i, c := range []Config{{}, {Client: l.Client, Maintenance: l}, {Maintenance: l, Work: queue.Work{Clock: clock.RealClock{}}}, {Client: l.Client, Work: queue.Work{Clock: clock.RealClock{}}}} {
 		if _, err := NewMachines(c); err == nil {
 			t.Error(fmt.Sprint(i), "NewMachines takes it")
 		}

@@ -79,6 +79,7 @@ func (t target) booted() *metav1.Time {
 type facts struct {
 	request *kaasv1.GracefulRebootRequest
 	exists  bool     // the cluster does
+	unready string   // why the cluster is not Ready; "": it is
 	all     []target // machines of the cluster, in the order of updates
 }
 
@@ -116,7 +117,7 @@ func decide(f facts) (status kaasv1.GracefulRebootRequestStatus, annotate string
 		case f.all[index].lcm == nil:
 			return wait("Machine %s has no LCMMachine", m.Name)
 		case f.all[index].asked():
-			return wait("Machine %s is being rebooted", m.Name)
+			return wait("Machine %s is being rebooted%s", m.Name, blocked(f.all[index].lcm))
 		case f.all[index].booted().Equal(m.BootTime): // the annotation was not written, or removed by somebody
 			return status, m.Name
 		default:
@@ -136,6 +137,9 @@ func decide(f facts) (status kaasv1.GracefulRebootRequestStatus, annotate string
 			if !other.ready() {
 				return wait("Machine %s is not Ready", other.machine.Name)
 			}
+		}
+		if f.unready != "" {
+			return wait("Cluster %s is not Ready: %s", f.request.Name, f.unready)
 		}
 		status.State = kaasv1.RebootInProgress
 		status.Machines = append(status.Machines, kaasv1.MachineReboot{Name: t.machine.Name, State: kaasv1.RebootInProgress, BootTime: t.booted()})
@@ -171,14 +175,40 @@ func inOrder(a, b target) int {
 	return cmp.Or(cmp.Compare(item.UpgradeIndex(a.machine), item.UpgradeIndex(b.machine)), strings.Compare(a.machine.Name, b.machine.Name))
 }
 
+// blocked says what the maintenance of a machine waits for, where there is a reason.
+func blocked(m *lcmv1.LCMMachine) string {
+	if m.Status.KubernetesCordonDrainError == "" {
+		return ""
+	}
+	return ": " + m.Status.KubernetesCordonDrainError
+}
+
+// unready returns why a cluster is not Ready, "" when it is.
+func unready(c *clusterv1.Cluster) string {
+	p := c.Status.ProviderStatus
+	switch {
+	case p == nil:
+		return "the provider has not written its status"
+	case p.Ready:
+		return ""
+	}
+	for _, condition := range p.Conditions {
+		if !condition.Ready {
+			return fmt.Sprintf("%s: %s", condition.Type, cmp.Or(condition.Message, "not ready"))
+		}
+	}
+	return "it is being deleted"
+}
+
 func (r *Requests) observe(ctx context.Context, key client.ObjectKey) (facts, error) {
 	f := facts{request: new(kaasv1.GracefulRebootRequest)}
 	if err := r.Client.Get(ctx, key, f.request); err != nil {
 		return f, err
 	}
-	switch err := r.Client.Get(ctx, key, new(clusterv1.Cluster)); {
+	c := new(clusterv1.Cluster)
+	switch err := r.Client.Get(ctx, key, c); {
 	case err == nil:
-		f.exists = true
+		f.exists, f.unready = true, unready(c)
 	case !apierrors.IsNotFound(err):
 		return f, fmt.Errorf("reboot: Cluster %s: %w", key, err)
 	}

@@ -23,18 +23,11 @@ import (
 	"github.com/metalab-dev/metalab/controller/reconcile/readafterwrite"
 )
 
-// Maintainer takes nodes out of service: a maintenance.Service.
-type Maintainer interface {
-	Enter(context.Context, maintenance.Request) (maintenance.Progress, error)
-	Leave(context.Context, maintenance.Request) (maintenance.Progress, error)
-	LeaveCluster(ctx context.Context, cluster client.ObjectKey, last string) (maintenance.Progress, error)
-}
-
 // Config configures a reconciler.
 type Config struct {
 	queue.Work
 	Client      client.Client
-	Maintenance Maintainer
+	Maintenance maintenance.Maintainer
 }
 
 // Clusters updates the machines of LCMClusters.
