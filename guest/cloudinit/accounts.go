@@ -3,54 +3,87 @@ package cloudinit
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// accounts writes /etc/passwd, /etc/shadow and /etc/group.
-type accounts struct {
-	root       Root
-	nextSystem int
+// accounts writes the files of users and groups as the programs useradd and groupadd do: gshadow,
+// subuid and subgid only where they are there.
+type accounts struct{ root Root }
+
+// Ranges of IDs (login.defs(5), UID_MIN, UID_MAX, SYS_UID_MIN, SYS_UID_MAX, and those of groups).
+const (
+	firstID, lastID             = 1000, 60000
+	firstSystemID, lastSystemID = 101, 999
+)
+
+// records yields the fields of the lines of a file such as /etc/passwd.
+func (a *accounts) records(file string) (out [][]string) {
+	f, _ := a.root.Get(file)
+	for line := range strings.Lines(string(f.Content)) {
+		if fields := strings.Split(strings.TrimSuffix(line, "\n"), ":"); len(fields) > 2 {
+			out = append(out, fields)
+		}
+	}
+	return out
 }
 
-// firstUID is the least ID of an account that is no system's (login.defs(5), UID_MIN).
-const firstUID = 1000
+// ids returns the IDs of a file such as /etc/passwd, by name.
+func (a *accounts) ids(file string) map[string]int {
+	out := map[string]int{}
+	for _, fields := range a.records(file) {
+		if id, err := strconv.Atoi(fields[2]); err == nil {
+			out[fields[0]] = id
+		}
+	}
+	return out
+}
 
-// nextUID returns the ID that useradd(8) gives: one more than the largest of a range.
-func (a *accounts) nextUID() int {
-	const last = 60000 // UID_MAX
-	f, _ := a.root.Get("etc/passwd")
-	next := firstUID
-	for line := range strings.Lines(string(f.Content)) {
-		if fields := strings.Split(line, ":"); len(fields) > 2 {
-			if id, err := strconv.Atoi(fields[2]); err == nil && id >= next && id < last {
+// next returns the ID that a new account gets: one more than the largest, or of a system's the
+// largest that is free.
+func next(ids map[string]int, system bool) int {
+	if !system {
+		next := firstID
+		for _, id := range ids {
+			if id >= next && id < lastID {
 				next = id + 1
 			}
 		}
+		return next
 	}
-	return next
+	used := slices.Collect(maps.Values(ids))
+	for id := lastSystemID; id > firstSystemID; id-- {
+		if !slices.Contains(used, id) {
+			return id
+		}
+	}
+	return firstSystemID
 }
 
 func (a *accounts) add(u user, r *Result) error {
 	if u.name == "" || strings.ContainsAny(u.name+u.home()+u.shell+u.gecos, ":\n") {
 		return fmt.Errorf("a name, home, shell or gecos has a colon or is empty")
 	}
-	id := u.uid
-	switch {
-	case id != 0:
-	case u.system:
-		id = a.nextSystem
-		a.nextSystem--
-	default:
-		id = a.nextUID()
-	}
-	gid := a.group(cmp.Or(u.primaryGroup, u.name), id)
 	for _, g := range u.groups {
-		a.group(g, 0)
+		a.group(g, 0, false)
+	}
+	id := u.uid
+	if id == 0 {
+		id = next(a.ids("etc/passwd"), u.system)
+	}
+	gid := a.group(u.group(), id, u.system)
+	for _, g := range u.groups {
 		a.join(g, u.name)
 	}
 	a.root.append("etc/passwd", 0o644, fmt.Sprintf("%s:x:%d:%d:%s:%s:%s\n", u.name, id, gid, u.gecos, u.home(), cmp.Or(u.shell, "/bin/sh")))
 	a.root.append("etc/shadow", 0o640, fmt.Sprintf("%s:%s:19000:0:99999:7:::\n", u.name, u.password()))
+	if !u.system {
+		a.subordinate(u.name)
+		a.home(u)
+	}
 	if u.plainPasswd {
 		r.ignore("plain_text_passwd of %s is not set: give hashed_passwd", u.name)
 	}
@@ -58,6 +91,53 @@ func (a *accounts) add(u user, r *Result) error {
 		a.root.append("etc/sudoers.d/90-cloud-init-users", 0o440, u.name+" "+rule+"\n")
 	}
 	return nil
+}
+
+// subordinate gives a user IDs for its user namespaces (subuid(5)).
+func (a *accounts) subordinate(name string) {
+	const first, count = 100000, 65536
+	for _, file := range []string{"etc/subuid", "etc/subgid"} {
+		if _, ok := a.root.Get(file); !ok {
+			continue
+		}
+		start := first
+		for _, fields := range a.records(file) {
+			if n, err := strconv.Atoi(fields[1]); err == nil {
+				start = max(start, n+count)
+			}
+		}
+		a.root.append(file, 0o644, fmt.Sprintf("%s:%d:%d\n", name, start, count))
+	}
+}
+
+// home makes the home of a user with the files of /etc/skel. One that is there stays as it is.
+func (a *accounts) home(u user) {
+	home := rel(u.home())
+	if _, there := a.root.List(home); there || u.homeless {
+		return
+	}
+	const skel = "etc/skel/"
+	for _, name := range slices.Sorted(maps.Keys(a.root)) {
+		if rest, ok := strings.CutPrefix(name, skel); ok {
+			f := a.root[name]
+			f.Owner, f.Group = u.name, u.group()
+			a.root[home+"/"+rest] = f
+		}
+	}
+	a.root[home] = File{Mode: fs.ModeDir | a.homeMode(), Owner: u.name, Group: u.group()}
+}
+
+// homeMode returns the mode of a new home (login.defs(5), HOME_MODE).
+func (a *accounts) homeMode() fs.FileMode {
+	f, _ := a.root.Get("etc/login.defs")
+	for line := range strings.Lines(string(f.Content)) {
+		if words := strings.Fields(line); len(words) == 2 && words[0] == "HOME_MODE" {
+			if mode, err := strconv.ParseUint(words[1], 8, 9); err == nil {
+				return fs.FileMode(mode)
+			}
+		}
+	}
+	return 0o755
 }
 
 // password returns the second field of /etc/shadow: "!" before it locks the account.
@@ -69,46 +149,44 @@ func (u user) password() string {
 	return hash
 }
 
-// group creates a group unless it exists, and returns its ID.
-func (a *accounts) group(name string, id int) int {
-	f, _ := a.root.Get("etc/group")
-	most := 0
-	for line := range strings.Lines(string(f.Content)) {
-		var n int
-		fields := strings.Split(strings.TrimSpace(line), ":")
-		if len(fields) < 4 {
-			continue
-		}
-		if _, err := fmt.Sscan(fields[2], &n); err != nil {
-			continue
-		}
-		if fields[0] == name {
-			return n
-		}
-		most = max(most, n)
+// group creates a group unless it exists, and returns its ID. It gets the wanted ID if that is free;
+// 0: any.
+func (a *accounts) group(name string, want int, system bool) int {
+	ids := a.ids("etc/group")
+	if id, ok := ids[name]; ok {
+		return id
 	}
-	if id == 0 {
-		id = max(most+1, 2000)
+	id := want
+	if id == 0 || slices.Contains(slices.Collect(maps.Values(ids)), id) {
+		id = next(ids, system)
 	}
 	a.root.append("etc/group", 0o644, fmt.Sprintf("%s:x:%d:\n", name, id))
+	if _, ok := a.root.Get("etc/gshadow"); ok {
+		a.root.append("etc/gshadow", 0o640, name+":!::\n")
+	}
 	return id
 }
 
 // join adds a member to a group.
 func (a *accounts) join(group, member string) {
-	f, _ := a.root.Get("etc/group")
-	var out strings.Builder
-	for line := range strings.Lines(string(f.Content)) {
-		line = strings.TrimSuffix(line, "\n")
-		if strings.HasPrefix(line, group+":") {
-			members := line[strings.LastIndexByte(line, ':')+1:]
-			if members != "" {
-				line += ","
-			}
-			line += member
+	for _, file := range []string{"etc/group", "etc/gshadow"} {
+		f, ok := a.root.Get(file)
+		if !ok {
+			continue
 		}
-		out.WriteString(line + "\n")
+		var out strings.Builder
+		for line := range strings.Lines(string(f.Content)) {
+			line = strings.TrimSuffix(line, "\n")
+			if strings.HasPrefix(line, group+":") {
+				members := line[strings.LastIndexByte(line, ':')+1:]
+				if members != "" {
+					line += ","
+				}
+				line += member
+			}
+			out.WriteString(line + "\n")
+		}
+		f.Content = []byte(out.String())
+		a.root[file] = f
 	}
-	f.Content = []byte(out.String())
-	a.root["etc/group"] = f
 }

@@ -18,7 +18,15 @@ import (
 // apply configures an empty system with user data, and returns it by path: mode, owner and
 // content.
 func apply(i Instance) (map[string]string, Result) {
-	root := Root{"etc/group": {Content: []byte("root:x:0:\nsudo:x:27:\n"), Mode: 0o644}}
+	return applyTo(Root{}, i)
+}
+
+// applyTo is apply to a system that has files.
+func applyTo(root Root, i Instance) (map[string]string, Result) {
+	root["etc/group"] = File{
+		Content: []byte("root:x:0:\nadm:x:4:\ndialout:x:20:\ncdrom:x:24:\nfloppy:x:25:\nsudo:x:27:\naudio:x:29:\ndip:x:30:\nvideo:x:44:\nplugdev:x:46:\nnetdev:x:106:\nnogroup:x:65534:\n"),
+		Mode:    0o644,
+	}
 	r := Configure(i, root)
 	out := map[string]string{}
 	for name, f := range root {
@@ -164,7 +172,7 @@ func TestUsersAndKeys(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, files[name], want)
 		}
 	}
-	for _, want := range []string{"sudo:x:27:debian\n", "adm:", "debian:x:1000:"} {
+	for _, want := range []string{"sudo:x:27:debian\n", "adm:x:4:debian\n", "netdev:x:106:debian\n", "debian:x:1000:"} {
 		if !strings.Contains(files["etc/group"], want) {
 			t.Errorf("etc/group: %q, want %q", files["etc/group"], want)
 		}
@@ -225,9 +233,9 @@ func TestUsersAsCloudInitTakesThem(t *testing.T) {
 	files, r := apply(withConfig("groups: [ops: [b, a], {ops: c}, x]", "disable_root: 0", "runcmd: [null, [echo, yes, 0o17, ' a ']]", "preserve_hostname: 'no'",
 		"users:", "- {shell: /bin/fish, groups: ops, ssh-authorized-keys: {one: K}}", "- {name: a, lock_passwd: 'false', hashed_passwd: h, sudo: null}", "- {name: b, lock_passwd: 0, hashed_passwd: h, system: 'no'}"))
 	for name, wants := range map[string][]string{
-		"etc/passwd":                            {"debian:x:1001:1001:Debian:/home/debian:/bin/bash\n", "b:x:999:"},
+		"etc/passwd":                            {"debian:x:1001:1003:Debian:/home/debian:/bin/bash\n", "a:x:1000:1002:", "b:x:999:"},
 		"etc/shadow":                            {"a:!h:", "b:h:"},
-		"etc/group":                             {"ops:x:2000:a,b,c,debian\n", "x:x:2001:"},
+		"etc/group":                             {"ops:x:1000:a,b,c,debian\n", "x:x:1001:"},
 		"home/debian/.ssh/authorized_keys":      {"K\n"},
 		"var/lib/cloud/instance/scripts/runcmd": {"\necho True 15 ' a '\n"},
 		"etc/hostname":                          {"node-7\n"},

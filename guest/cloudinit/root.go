@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// File is a regular file of a Root.
+// File is a regular file of a Root, or a directory.
 type File struct {
 	Content []byte
-	Mode    fs.FileMode // permission bits
+	Mode    fs.FileMode // permission bits, and fs.ModeDir
 	Owner   string      // name of the user
 	Group   string
 }
 
 // Root holds the files of a system by their paths, without the leading slash
-// ("etc/hostname"). Directories exist by the files in them.
+// ("etc/hostname"). Directories exist by the files in them, too.
 type Root map[string]File
 
 // write creates or replaces a file of the superuser.
@@ -45,6 +45,7 @@ type Entry struct {
 // directory. The root is "".
 func (r Root) List(dir string) (out []Entry, ok bool) {
 	dir = rel(dir)
+	is := r[dir].Mode.IsDir()
 	seen := map[string]bool{}
 	for name, f := range r {
 		rest := name
@@ -59,14 +60,14 @@ func (r Root) List(dir string) (out []Entry, ok bool) {
 			continue
 		}
 		seen[first] = true
-		e := Entry{Name: first, Dir: below}
-		if !below {
+		e := Entry{Name: first, Dir: below || f.Mode.IsDir()}
+		if !e.Dir {
 			e.File = f
 		}
 		out = append(out, e)
 	}
 	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-	return out, len(out) > 0 || dir == ""
+	return out, len(out) > 0 || is || dir == ""
 }
 
 // Get returns a file by its path, with or without the leading slash.

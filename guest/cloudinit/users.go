@@ -1,7 +1,9 @@
 package cloudinit
 
 import (
+	"cmp"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
@@ -10,16 +12,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// DefaultUser is the account that "default" in users means, and that gets the public keys
-// of the data source.
-const DefaultUser = "debian"
-
 // user is an account (cloud-init, module "Users and groups").
 type user struct {
 	name, gecos, homeDir, shell, primaryGroup string
 	groups, sudo, keys                        []string
 	hashedPasswd, passwd                      string
-	plainPasswd, unlocked, system             bool
+	plainPasswd, unlocked, system, homeless   bool
 	uid                                       int // 0: the next
 	isDefault                                 bool
 }
@@ -30,20 +28,45 @@ type settings struct {
 	values map[string]yaml.Node
 }
 
-// defaultUser is the account of Debian's images.
-func defaultUser() user {
-	return user{name: DefaultUser, gecos: "Debian", shell: "/bin/bash", groups: []string{"adm", "sudo"}, sudo: []string{"ALL=(ALL) NOPASSWD:ALL"}, isDefault: true}
+// configFile has cloud-init's settings of a distribution.
+const configFile = "etc/cloud/cloud.cfg"
+
+// defaultUser returns the account that "default" in users means, and that gets the public keys of
+// the data source: the one that the settings of the distribution name (system_info.default_user),
+// or that of Debian's images.
+func defaultUser(root Root) user {
+	u := user{
+		name: "debian", gecos: "Debian", shell: "/bin/bash", sudo: []string{"ALL=(ALL) NOPASSWD:ALL"},
+		groups: []string{"adm", "audio", "cdrom", "dialout", "dip", "floppy", "netdev", "plugdev", "sudo", "video"},
+	}
+	var c struct {
+		SystemInfo struct {
+			DefaultUser yaml.Node `yaml:"default_user"`
+		} `yaml:"system_info"`
+	}
+	f, _ := root.Get(configFile)
+	if err := yaml.Unmarshal(f.Content, &c); err == nil {
+		if values, err := fields(&c.SystemInfo.DefaultUser); err == nil {
+			name := values["name"]
+			delete(values, "name")
+			if of, err := userOf(settings{text(&name), values}, &Result{}); err == nil && name.Kind != 0 {
+				u = of
+			}
+		}
+	}
+	u.isDefault = true
+	return u
 }
 
 // users creates the accounts and writes the keys that may log in to them.
 func (c *config) users(i Instance, root Root, r *Result) {
-	users := []user{defaultUser()}
+	users := []user{defaultUser(root)}
 	if c.Users != nil {
-		users = usersOf(c.Users, r)
+		users = usersOf(c.Users, users[0], r)
 	}
-	accounts := accounts{root: root, nextSystem: 999}
+	accounts := accounts{root: root}
 	for _, g := range groupsOf(c.Groups, r) {
-		accounts.group(g.name, 0)
+		accounts.group(g.name, 0, false)
 		for _, m := range g.members {
 			accounts.join(g.name, m)
 		}
@@ -51,7 +74,7 @@ func (c *config) users(i Instance, root Root, r *Result) {
 	shared := slices.Concat(i.PublicKeys, c.Keys)
 	for _, u := range users {
 		if u.name == "root" {
-			addKeys(root, "root", "root", u.keys)
+			addKeys(root, rootUser, u.keys)
 			continue
 		}
 		if err := accounts.add(u, r); err != nil {
@@ -63,7 +86,7 @@ func (c *config) users(i Instance, root Root, r *Result) {
 			k = slices.Concat(shared, k)
 			addRootKeys(root, shared, c.DisableRoot, u.name)
 		}
-		addKeys(root, u.name, rel(u.home()), k)
+		addKeys(root, u, k)
 	}
 }
 
@@ -71,7 +94,7 @@ func (c *config) users(i Instance, root Root, r *Result) {
 // by name, or a list of names and mappings, of which several may be of one user: the first that has
 // a setting decides. The default user, whatever its place, comes last. What cannot be read is lost
 // alone.
-func usersOf(n *yaml.Node, r *Result) (out []user) {
+func usersOf(n *yaml.Node, d user, r *Result) (out []user) {
 	var all []settings
 	add := func(name string, values map[string]yaml.Node) {
 		i := slices.IndexFunc(all, func(s settings) bool { return s.name == name })
@@ -121,7 +144,7 @@ func usersOf(n *yaml.Node, r *Result) (out []user) {
 	}
 	isDefault := func(s settings) bool { return s.name == "default" }
 	if at := slices.IndexFunc(all, isDefault); at >= 0 {
-		named := slices.IndexFunc(all, func(s settings) bool { return s.name == DefaultUser })
+		named := slices.IndexFunc(all, func(s settings) bool { return s.name == d.name })
 		last := settings{"default", all[at].values}
 		if named >= 0 {
 			add("default", all[named].values)
@@ -136,7 +159,7 @@ func usersOf(n *yaml.Node, r *Result) (out []user) {
 			continue
 		}
 		if isDefault(s) {
-			u = u.orDefault()
+			u = u.orDefault(d)
 		}
 		out = append(out, u)
 	}
@@ -161,12 +184,11 @@ func usersByName(n *yaml.Node, r *Result, add func(string, map[string]yaml.Node)
 
 // orDefault returns the default user with what user data add to it. They replace nothing of it but
 // its groups.
-func (u user) orDefault() user {
-	d := defaultUser()
+func (u user) orDefault(d user) user {
 	if len(u.groups) > 0 {
 		d.groups = u.groups
 	}
-	d.homeDir, d.primaryGroup, d.uid, d.system, d.keys = u.homeDir, u.primaryGroup, u.uid, u.system, u.keys
+	d.homeDir, d.primaryGroup, d.uid, d.system, d.homeless, d.keys = u.homeDir, u.primaryGroup, u.uid, u.system, u.homeless, u.keys
 	d.hashedPasswd, d.passwd, d.plainPasswd, d.unlocked = u.hashedPasswd, u.passwd, u.plainPasswd, u.unlocked
 	return d
 }
@@ -207,7 +229,9 @@ func userOf(s settings, r *Result) (u user, err error) {
 			if u.uid, err = strconv.Atoi(strings.TrimSpace(text(&n))); err != nil || u.uid < 0 {
 				return u, fmt.Errorf("uid %q: give a number", text(&n))
 			}
-		case "no_create_home", "no_log_init": // a home has no files but the keys
+		case "no_create_home":
+			u.homeless = truth(&n)
+		case "no_log_init": // there is no log
 		default:
 			r.ignore("%s of %s is not applied: there is no such setting here", k, s.name)
 		}
@@ -288,6 +312,9 @@ func words(n *yaml.Node) (out []string) {
 	return out
 }
 
+// group returns the name of the primary group.
+func (u user) group() string { return cmp.Or(u.primaryGroup, u.name) }
+
 func (u user) home() string {
 	if u.homeDir != "" {
 		return u.homeDir
@@ -295,15 +322,20 @@ func (u user) home() string {
 	return "/home/" + u.name
 }
 
+// rootUser is the superuser, who is there.
+var rootUser = user{name: "root", homeDir: "/root"}
+
 // addKeys lets the keys log in to an account.
-func addKeys(root Root, owner, home string, keys []string) {
+func addKeys(root Root, u user, keys []string) {
 	if len(keys) == 0 {
 		return
 	}
-	name := home + "/.ssh/authorized_keys"
+	dir := rel(u.home()) + "/.ssh"
+	root[dir] = File{Mode: fs.ModeDir | 0o700, Owner: u.name, Group: u.group()}
+	name := dir + "/authorized_keys"
 	root.append(name, 0o600, strings.Join(keys, "\n")+"\n")
 	f := root[name]
-	f.Owner, f.Group = owner, owner
+	f.Owner, f.Group = u.name, u.group()
 	root[name] = f
 }
 
@@ -317,5 +349,5 @@ func addRootKeys(root Root, keys []string, disable bool, instead string) {
 		}
 		out = append(out, k)
 	}
-	addKeys(root, "root", "root", out)
+	addKeys(root, rootUser, out)
 }

@@ -88,8 +88,9 @@ func (p *plugin) sentinel() error {
 	return p.put(elemental.SentinelFile, 0o644, "success\n")
 }
 
-// accounts are the files that users and groups are read from, and kept.
-var accounts = []string{"etc/passwd", "etc/group", "etc/shadow", "etc/hosts", "etc/hostname"}
+// accounts are the files that users and groups are read from, and kept, and what names the default
+// user.
+var accounts = []string{"etc/passwd", "etc/group", "etc/shadow", "etc/hosts", "etc/hostname", "etc/cloud/cloud.cfg"}
 
 // applyCloudConfig does what cloud-init does with a cloud-config: files, users, and commands.
 func (p *plugin) applyCloudConfig(ctx context.Context, text []byte) error {
@@ -125,6 +126,9 @@ func (p *plugin) applyCloudConfig(ctx context.Context, text []byte) error {
 	}
 	r := cloudinit.Configure(i, root)
 	for name, f := range root {
+		if f.Mode.IsDir() { // it is made with its files
+			continue
+		}
 		// cloud-init's own files are those of the installation.
 		if strings.HasPrefix(name, "var/lib/cloud/") && !slices.Contains(r.Scripts, "/"+name) || slices.Contains(accounts, name) && bytes.Equal(before[name], f.Content) {
 			continue
