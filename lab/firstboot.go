@@ -17,44 +17,57 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/guest/cloudinit"
+	"github.com/metalab-dev/metalab/guest/debian"
 	"github.com/metalab-dev/metalab/guest/sandbox"
 )
 
 // This file reads the data source of a server that boots from a disk, as cloud-init does,
 // and applies it to the files of its operating system.
 
-// diskFiles returns the files of a system on a disk before its first boot.
-func diskFiles() cloudinit.Root {
-	r := cloudinit.Root{}
-	for name, text := range map[string]string{
-		"etc/os-release": "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nNAME=\"Debian GNU/Linux\"\nVERSION_ID=\"12\"\nVERSION_CODENAME=bookworm\nID=debian\n",
-		"etc/hostname":   "localhost\n",
-		"etc/hosts":      "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n",
-		"etc/passwd":     "root:x:0:0:root:/root:/bin/bash\n",
-		"etc/group":      "root:x:0:\nadm:x:4:\nsudo:x:27:\n",
-	} {
-		r[name] = cloudinit.File{Content: []byte(text), Mode: 0o644, Owner: "root", Group: "root"}
-	}
-	r["etc/shadow"] = cloudinit.File{Content: []byte("root:!:19000:0:99999:7:::\n"), Mode: 0o640, Owner: "root", Group: "shadow"}
-	return r
+// base is what lies below the layer of a system that was installed, shared by all servers with the
+// same os-release.
+type base struct {
+	tree sandbox.Tree
+	root cloudinit.Root // its files and directories, as cloud-init sees them
 }
 
-// systemBase is the layer below that of each system on a disk.
-var systemBase = sync.OnceValue(func() sandbox.Tree {
-	t := sandbox.MachineFiles()
-	for name, n := range treeOf(diskFiles(), nil) {
-		t[name] = n
+var bases = struct {
+	sync.Mutex
+	by map[string]*base
+}{by: map[string]*base{}}
+
+// baseFor returns the base of systems with a text of os-release.
+func baseFor(osRelease string) *base {
+	bases.Lock()
+	defer bases.Unlock()
+	b := bases.by[osRelease]
+	if b == nil {
+		t := debian.Base(osRelease)
+		b = &base{t, rootOf(t)}
+		bases.by[osRelease] = b
 	}
-	for _, dir := range []string{"info", "updates", "triggers", "parts"} {
-		t["var/lib/dpkg/"+dir] = sandbox.Node{Mode: fs.ModeDir | 0o755}
+	return b
+}
+
+// rootOf returns the files and directories of a tree, with the names of their owners. Links are left
+// out: cloud-init writes to where they lead.
+func rootOf(t sandbox.Tree) cloudinit.Root {
+	names := func(file string) map[int]string {
+		out := map[int]string{}
+		for name, id := range accountLines(string(t[file].Content)) {
+			out[id] = name
+		}
+		return out
 	}
-	t["var/lib/dpkg/status"] = sandbox.File(0o644, "")
-	t["var/lib/dpkg/available"] = sandbox.File(0o644, "")
-	t["var/log/dpkg.log"] = sandbox.File(0o644, "")
-	t["etc/debian_version"] = sandbox.File(0o644, "12\n")
-	t["etc/nsswitch.conf"] = sandbox.File(0o644, "passwd: files\ngroup: files\nshadow: files\nhosts: files\n")
-	return t
-})
+	users, groups := names("etc/passwd"), names("etc/group")
+	out := cloudinit.Root{}
+	for name, n := range t {
+		if n.Mode.IsDir() || n.Mode.IsRegular() {
+			out[name] = cloudinit.File{Content: n.Content, Mode: n.Mode & (fs.ModeDir | fs.ModePerm), Owner: users[n.UID], Group: groups[n.GID]}
+		}
+	}
+	return out
+}
 
 // treeOf returns the files of a root that differ from others, with the IDs of their
 // owners.
@@ -65,7 +78,7 @@ func treeOf(root, others cloudinit.Root) sandbox.Tree {
 		if old, ok := others[name]; ok && string(old.Content) == string(f.Content) && old.Mode == f.Mode && old.Owner == f.Owner && old.Group == f.Group {
 			continue
 		}
-		out[name] = sandbox.Node{Mode: f.Mode.Perm(), UID: users[f.Owner], GID: groups[f.Group], Content: f.Content}
+		out[name] = sandbox.Node{Mode: f.Mode & (fs.ModeDir | fs.ModePerm), UID: users[f.Owner], GID: groups[f.Group], Content: f.Content}
 	}
 	return out
 }

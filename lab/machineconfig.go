@@ -21,6 +21,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/machineconfig"
 	"github.com/metalab-dev/metalab/controller/machineconfig/osimage"
 	access "github.com/metalab-dev/metalab/controller/machineconfig/registry"
+	"github.com/metalab-dev/metalab/guest/debian"
 	"github.com/metalab-dev/metalab/scenarios/registry"
 )
 
@@ -79,7 +80,7 @@ func (l *Lab) Registry() (*registry.Server, string) { return l.registry, l.ports
 
 // pushBase pushes the base image of the lab's systems, and returns its pullspec by digest.
 func (l *Lab) pushBase(ctx context.Context) (string, error) {
-	layer, err := systemBase().Encode()
+	layer, err := debian.Base(debian.Bookworm).Encode()
 	if err != nil {
 		return "", err
 	}

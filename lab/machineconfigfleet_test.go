@@ -29,6 +29,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/machineconfig"
+	"github.com/metalab-dev/metalab/guest/debian"
 	"github.com/metalab-dev/metalab/guest/sandbox"
 	"github.com/metalab-dev/metalab/guest/staging"
 	"github.com/metalab-dev/metalab/scenarios/patience"
@@ -97,7 +98,7 @@ func (n *machineConfigNode) run(ctx context.Context) error {
 	for boot := 1; ; boot++ {
 		rebooted := make(chan struct{})
 		s := sandbox.New(sandbox.Config{
-			Base: systemBase(), Store: &n.disk, Dir: n.dir, RequireLimits: true, Boot: sys.Boot{ID: fmt.Sprintf("%s-%d", n.name, boot)}, Now: n.lab.clock.Now,
+			Base: debian.Base(debian.Bookworm), Store: &n.disk, Dir: n.dir, RequireLimits: true, Boot: sys.Boot{ID: fmt.Sprintf("%s-%d", n.name, boot)}, Now: n.lab.clock.Now,
 			Reboot: sync.OnceFunc(func() { close(rebooted) }),
 		})
 		token := sandbox.Tree{"etc/lab-agent/token": sandbox.File(0o600, n.token)}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -47,8 +48,8 @@ type systems struct {
 	image  func() string // URL of the image that elemental-sim installs unless the instructions name one
 	// networkSource returns the data source of a live system that was loaded over the network.
 	networkSource func(*rack.Host, uint64) (cloudinit.Instance, error)
-	turns         chan struct{}        // holds a token for each first boot that runs commands
-	bases         map[int]sandbox.Tree // by host, for images of the user's whose rack file names an os-release
+	turns         chan struct{}  // holds a token for each first boot that runs commands
+	osReleases    map[int]string // by host, for images of the user's whose rack file names an os-release
 
 	mu       sync.Mutex
 	stopped  bool
@@ -62,6 +63,7 @@ type system struct {
 	*sandbox.System
 	host       *rack.Host
 	os         machine.OS
+	base       *base
 	broker     *broker.Broker // broker of the agents that run here
 	configured chan struct{}  // closed when the data source was applied
 	ctx        context.Context
@@ -77,7 +79,7 @@ func newSystems(c *clock.Clock, log *slog.Logger, dir string, hosts []rackfile.H
 	if limits != nil {
 		log.Warn("the lab alone limits the commands of servers, and may be too late", "error", limits)
 	}
-	return &systems{clock: c, log: log, dir: dir, lowers: sandbox.NewLowers(filepath.Join(dir, lowersDir)), turns: make(chan struct{}, 2*runtime.NumCPU()), image: func() string { return "" }, bases: userBases(hosts), running: map[string]*system{}, failures: map[string]Trouble{}}
+	return &systems{clock: c, log: log, dir: dir, lowers: sandbox.NewLowers(filepath.Join(dir, lowersDir)), turns: make(chan struct{}, 2*runtime.NumCPU()), image: func() string { return "" }, osReleases: osReleases(hosts), running: map[string]*system{}, failures: map[string]Trouble{}}
 }
 
 // diskStore stores the layer of a system with the disk that it has booted from.
@@ -118,14 +120,14 @@ func (y *systems) start(h *rack.Host, os machine.OS) {
 			}
 		}
 	}
-	base, note := y.baseOf(h, os)
+	b, note := y.baseOf(h, os)
 	if note != "" {
 		_, _ = fmt.Fprintln(console, note) // the console drops what comes late
 	}
-	x := &system{host: h, os: os, configured: make(chan struct{})}
+	x := &system{host: h, os: os, base: b, configured: make(chan struct{})}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
 	x.System = sandbox.New(sandbox.Config{
-		Base: base, Store: store, Now: y.clock.Now, Boot: bootOf(h, os.Boot),
+		Base: b.tree, Own: ownFiles(h, os), Store: store, Now: y.clock.Now, Boot: bootOf(h, os.Boot),
 		Dir:    filepath.Join(y.dir, fmt.Sprintf("%s-%d", url.PathEscape(h.Name()), os.Boot)),
 		Reboot: exit(true), PowerOff: exit(false),
 		Lowers: y.lowers, Programs: []string{labAgent}, Sleep: y.clock.Sleep,
@@ -255,14 +257,18 @@ func (y *systems) boot(x *system, console io.Writer) {
 	default:
 		b, rerr := x.ReadFile(instanceFile)
 		first = strings.TrimSpace(string(b)) != i.ID
-		root := diskFiles()
+		root := maps.Clone(x.base.root)
 		result = cloudinit.Configure(i, root)
 		if rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
 			fail("cloud-init", rerr)
 			return
 		}
 		if first {
-			if err := y.putWhenThereIsRoom(x, treeOf(root, diskFiles()), fail); err != nil {
+			files := treeOf(root, x.base.root)
+			if _, given := files[machineIDFile]; rerr != nil && !given { // of a new installation
+				files[machineIDFile] = machineID(x.host, x.os, fmt.Sprint(x.os.Boot))
+			}
+			if err := y.putWhenThereIsRoom(x, files, fail); err != nil {
 				fail("cloud-init", err)
 				return
 			}
