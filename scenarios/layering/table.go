@@ -406,10 +406,10 @@ var Table = []Row{
 		Package: "features/steps",
 		May: []string{
 			"features/step", "lab", "scenarios/...", "emulator/rack/...", "emulator/machine/...", "emulator/bmc", "emulator/dialect/quirk", "emulator/fault", "fixtures",
-			"emulator/rack/racktest",                        // which ports no other test has
-			"scenarios/patience",                            // how long they wait
-			"scenarios/prerequisites",                       // what scenarios need
-			"guest/elementalsim", "agent/lcm", "guest/node", // the units and configurations that user data install
+			"emulator/rack/racktest",                                           // which ports no other test has
+			"scenarios/patience",                                               // how long they wait
+			"scenarios/prerequisites",                                          // what scenarios need
+			"guest/elementalsim", "agent/lcm", "guest/node", "guest/cloudinit", // the units, files and configurations that user data install
 			"controller/drain", "controller/reconcile/patch", // what evicts pods; patches that conflict
 			"controller/elemental/condition",                                                                       // what conditions say
 			"controller/api/...", "controller/config", "controller/mosk/hostos/module", "controller/mosk/lcm/item", // what agents do with the objects of day 2
