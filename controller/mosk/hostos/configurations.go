@@ -131,6 +131,9 @@ func (r *Configurations) observe(ctx context.Context, o *kaasv1.HostOSConfigurat
 			continue
 		}
 		ref := located(*c.SecretValues, o.Namespace)
+		if ref.Namespace != o.Namespace { // it is refused
+			continue
+		}
 		var s corev1.Secret
 		switch err := r.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &s); {
 		case err == nil:

@@ -103,11 +103,12 @@ func TestConfigurationIsInvalid(t *testing.T) {
 		{"broken module", config("broken", "1.0.0", ""), "module broken 1.0.0 of HostOSConfigurationModules custom-modules cannot be used: archive is damaged"},
 		{"module that is not loaded yet", config("new", "1.0.0", ""), "module new 1.0.0 of HostOSConfigurationModules custom-modules is not loaded yet"},
 		{"missing Secret", secret("none", ""), "secretValues: Secret lab/none does not exist"},
-		{"Secret of another namespace", secret("known", "default"), "secretValues: Secret default/known does not exist"},
+		{"Secret of another namespace", secret("known", "default"), `secretValues.namespace: Secret known is in the namespace "default", and agents read those of "lab" alone: copy it there`},
 		{"secret values", secret("known", ""), "schema validation failed: values.password: must have at most 6 characters"},
 	} {
 		l := start(t, loaded(), configuration("c", config("level", "1.0.0", `{"level":3}`), tt.config),
-			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "known"}, Data: map[string][]byte{"password": []byte("hunter2")}})
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "known"}, Data: map[string][]byte{"password": []byte("hunter2")}},
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "known"}, Data: map[string][]byte{"level": []byte("4")}})
 		got := l.validated(t, "c")
 		if valid := got.IsValid; valid == nil || *valid || got.Configs[0].Error != "" || !sameViolations(got.Configs[1].Error, tt.err) {
 			t.Errorf("%s: %+v, want error %q in the second config alone", tt.name, got, tt.err)
@@ -155,8 +156,8 @@ func TestConfigurationBecomesValidWithItsModule(t *testing.T) {
 // statement H19: secret values win, and the version of the Secret is in the status.
 func TestSecretValuesWin(t *testing.T) {
 	c := config("level", "1.1.0", `{"level":10,"password":"too long"}`)
-	c.SecretValues = &kaasv1.SecretReference{Name: "s", Namespace: "vault"}
-	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "vault", Name: "s"}, Data: map[string][]byte{"level": []byte("5"), "password": []byte("short")}}
+	c.SecretValues = &kaasv1.SecretReference{Name: "s", Namespace: "lab"}
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "s"}, Data: map[string][]byte{"level": []byte("5"), "password": []byte("short")}}
 	l := start(t, loaded(), configuration("c", c), s)
 	if err := l.Get(t.Context(), client.ObjectKeyFromObject(s), s); err != nil {
 		t.Fatal(err)

@@ -106,6 +106,9 @@ func validateValues(f facts, c kaasv1.Config, m *kaasv1.ModuleStatus, s *kaasv1.
 	}
 	if c.SecretValues != nil {
 		ref := located(*c.SecretValues, f.object.Namespace)
+		if ref.Namespace != f.object.Namespace {
+			return fmt.Errorf("secretValues.namespace: Secret %s is in the namespace %q, and agents read those of %q alone: copy it there", ref.Name, ref.Namespace, f.object.Namespace)
+		}
 		from := f.secrets[ref]
 		if from == nil {
 			return fmt.Errorf("secretValues: Secret %s/%s does not exist: create it, or correct the reference", ref.Namespace, ref.Name)

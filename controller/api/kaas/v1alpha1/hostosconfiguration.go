@@ -54,7 +54,7 @@ type Config struct {
 type SecretReference struct {
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
-	// Namespace is that of the object when it is empty.
+	// Namespace is that of the object, also when it is empty: any other is refused.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 }

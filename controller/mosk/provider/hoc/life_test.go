@@ -2,6 +2,7 @@ package hoc
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,18 +75,33 @@ func TestItemsReachTheClusterAndSelectedMachines(t *testing.T) {
 	}
 }
 
-// statements H9 and H10: an empty selector and the machines of another namespace.
+// statements H9 and H10: an empty selector and the machines of another namespace. The LCMCluster
+// has the placeholders of all objects in its namespace.
 func TestSelectorSelectsNoMachine(t *testing.T) {
-	for name, change := range map[string]func(*kaasv1.HostOSConfiguration){
-		"empty":               func(o *kaasv1.HostOSConfiguration) { o.Spec.MachineSelector = metav1.LabelSelector{} },
-		"empty, but not nil":  func(o *kaasv1.HostOSConfiguration) { o.Spec.MachineSelector.MatchLabels = map[string]string{} },
-		"another namespace":   func(o *kaasv1.HostOSConfiguration) { o.Namespace = "other" },
-		"label of no machine": func(o *kaasv1.HostOSConfiguration) { o.Spec.MachineSelector.MatchLabels["a"] = "b" },
+	placeholders := []string{releaseItem.Name, download, playbook}
+	for name, tt := range map[string]struct {
+		change func(*kaasv1.HostOSConfiguration)
+		items  []string // of the LCMCluster
+	}{
+		"empty":               {func(o *kaasv1.HostOSConfiguration) { o.Spec.MachineSelector = metav1.LabelSelector{} }, placeholders},
+		"empty, but not nil":  {func(o *kaasv1.HostOSConfiguration) { o.Spec.MachineSelector.MatchLabels = map[string]string{} }, placeholders},
+		"another namespace":   {func(o *kaasv1.HostOSConfiguration) { o.Namespace = "other" }, []string{releaseItem.Name}},
+		"label of no machine": {func(o *kaasv1.HostOSConfiguration) { o.Spec.MachineSelector.MatchLabels["a"] = "b" }, placeholders},
 	} {
 		o := hoc("test", config("sample", "1.0.0", ""))
-		change(o)
+		tt.change(o)
 		l := start(t, objects([]client.Object{lcmCluster(), o}, worker("w-0"))...)
 		l.settle()
+		var listed []string
+		for _, it := range get(l, "c1", new(lcmv1.LCMCluster)).Spec.MachinesTypes[lcmv1.MachineWorker] {
+			listed = append(listed, it.Name)
+			if it.Name != releaseItem.Name && it.Params != nil {
+				t.Errorf("%s: the item %s of the LCMCluster has params", name, it.Name)
+			}
+		}
+		if !slices.Equal(listed, tt.items) {
+			t.Errorf("%s: the LCMCluster has %v, want %v", name, listed, tt.items)
+		}
 		if m := l.lcmMachine("w-0"); m.Spec.StateItemsOverwrites != nil || len(m.Spec.StateItems) != 1 {
 			t.Errorf("%s: overwrites %v, items %v", name, m.Spec.StateItemsOverwrites, m.Spec.StateItems)
 		}
