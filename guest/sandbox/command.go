@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -29,6 +30,52 @@ type Command struct {
 	Size WindowSize
 	// Resize has the later sizes of the client's window.
 	Resize <-chan WindowSize
+
+	service *attributes // of a service's process; nil: it is none
+	started func(*session, int, int)
+}
+
+// attributes are how a service's process differs from a command (systemd.exec(5), systemd.kill(5)).
+type attributes struct {
+	Name           string // what the program sees as its name; "": the first argument
+	As             bool   // it runs as UID, GID and Groups
+	UID, GID       int
+	Groups         []int
+	UMask          int
+	Stdin          string // path of a file; "": there is no input
+	Stdout, Stderr output
+	Forks          bool   // it counts as started when it has ended, and as ended with the last that it has started
+	PIDFile        string // has the number of the process that stays then
+	Notifies       bool   // it counts as started when it says so (sd_notify(3))
+	NotifyAll      bool   // or when another process of its does
+
+	// Of a request to kill it.
+	MainOnly bool          // leaves what it has started
+	Hangup   bool          // sends SIGHUP, too
+	Rest     time.Duration // it has ended: what it has started gets SIGKILL after this time
+}
+
+// output is where a stream of a service goes. The zero value: to this program.
+type output struct {
+	File             string // a path
+	Append, Truncate bool
+	Same             bool // standard error goes where standard output does
+}
+
+// environment is that of a command: a service has none but its own.
+func (c Command) environment() []string {
+	if c.service != nil {
+		return c.Env
+	}
+	return lastAssignments(slices.Concat(environment, c.Env))
+}
+
+// hasStarted tells that a command has started, or that it counts as started: its ID in its session,
+// and its process there.
+func (c Command) hasStarted(r *session, id, pid int) {
+	if c.started != nil {
+		c.started(r, id, pid)
+	}
 }
 
 // WindowSize is a terminal's size in characters.

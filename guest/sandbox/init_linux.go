@@ -56,17 +56,18 @@ type first struct {
 	control *net.UnixConn
 	setup   setup
 
-	mu      sync.Mutex
-	out     *json.Encoder
-	running map[int]int // process of a command, by its ID
-	codes   map[int]int // ID of a command, by its process
-	asking  map[int]chan request
-	nextAsk int
-	awaited map[int]bool      // commands that have not started, and whether they were killed
-	sysctl  map[string]string // values under /proc/sys that are the server's own
-	sysctls *os.File          // directory of those and of what commands have changed
-	reasons map[int]string    // why commands were killed, by ID
-	started chan struct{}     // a process was started
+	mu       sync.Mutex
+	out      *json.Encoder
+	running  map[int]int // process of a command, by its ID
+	codes    map[int]int // ID of a command, by its process
+	asking   map[int]chan request
+	nextAsk  int
+	awaited  map[int]bool        // commands that have not started, and whether they were killed
+	sysctl   map[string]string   // values under /proc/sys that are the server's own
+	sysctls  *os.File            // directory of those and of what commands have changed
+	reasons  map[int]string      // why commands were killed, by ID
+	services map[int]*attributes // of the commands that are services' processes
+	started  chan struct{}       // a process was started
 }
 
 func runInit() error {
@@ -77,7 +78,7 @@ func runInit() error {
 		return err
 	}
 	_ = f.Close()
-	p := &first{control: conn.(*net.UnixConn), running: map[int]int{}, codes: map[int]int{}, asking: map[int]chan request{}, reasons: map[int]string{}, awaited: map[int]bool{}, started: make(chan struct{}, 1)}
+	p := &first{control: conn.(*net.UnixConn), running: map[int]int{}, codes: map[int]int{}, asking: map[int]chan request{}, reasons: map[int]string{}, services: map[int]*attributes{}, awaited: map[int]bool{}, started: make(chan struct{}, 1)}
 	p.out = json.NewEncoder(p.control)
 	if _, err := p.receive(&p.setup); err != nil {
 		return err
@@ -111,7 +112,7 @@ func runInit() error {
 					p.reasons[r.ID] = r.Reason
 				}
 				p.mu.Unlock()
-				go p.kill(r.ID, cmp.Or(unix.Signal(r.Signal), unix.SIGKILL))
+				go p.killService(r, cmp.Or(unix.Signal(r.Signal), unix.SIGKILL))
 			case r.Args == nil && ask != nil:
 				ask <- r
 			default:
@@ -141,6 +142,9 @@ func (p *first) prepare() error {
 		return err
 	}
 	if err := p.serve(); err != nil {
+		return err
+	}
+	if err := p.serveNotifications(); err != nil {
 		return err
 	}
 	return restrict(p.setup.Limits)
@@ -218,6 +222,12 @@ func (p *first) run(r request, files []int) {
 	for _, fd := range files {
 		attr.Files = append(attr.Files, uintptr(fd))
 	}
+	close, err := p.attributes(&r, attr)
+	defer close()
+	if err != nil {
+		fail(CodeCannotRun, err)
+		return
+	}
 	if r.Terminal {
 		attr.Files = []uintptr{uintptr(files[0]), uintptr(files[0]), uintptr(files[0])}
 		attr.Sys.Setctty = true
@@ -230,9 +240,12 @@ func (p *first) run(r request, files []int) {
 		fail(codeSignal+int(unix.SIGKILL), fmt.Errorf("%s: killed", r.Args[0]))
 		return
 	}
-	pid, err := syscall.ForkExec(program, r.Args, attr)
+	pid, err := p.fork(program, r, attr)
 	if err == nil {
 		p.running[r.ID], p.codes[pid] = pid, r.ID
+		if r.Service != nil {
+			p.services[r.ID] = r.Service
+		}
 	}
 	p.mu.Unlock()
 	if err != nil {
@@ -243,7 +256,7 @@ func (p *first) run(r request, files []int) {
 	case p.started <- struct{}{}:
 	default:
 	}
-	_ = p.send(response{ID: r.ID, Started: true})
+	_ = p.send(response{ID: r.ID, Started: true, Code: pid})
 }
 
 // lookPath finds a program as a shell does, with the command's PATH.
@@ -299,9 +312,11 @@ func (p *first) ended(pid int, status syscall.WaitStatus) bool {
 	p.mu.Lock()
 	id, ok := p.codes[pid]
 	reason := p.reasons[id]
+	service := p.services[id]
 	delete(p.codes, pid)
 	delete(p.running, id)
 	delete(p.reasons, id)
+	delete(p.services, id)
 	p.mu.Unlock()
 	if !ok {
 		return false
@@ -309,8 +324,15 @@ func (p *first) ended(pid int, status syscall.WaitStatus) bool {
 	code := status.ExitStatus()
 	if status.Signaled() {
 		code = codeSignal + int(status.Signal())
+		if service != nil {
+			code = -int(status.Signal())
+		}
 	}
 	p.reportSysctl()
+	if service != nil && service.Forks && code == 0 {
+		go p.outlive(id, service)
+		return true
+	}
 	_ = p.send(response{ID: id, Code: code, Error: reason}) // else nobody waits any more
 	return true
 }
@@ -337,29 +359,40 @@ func (p *first) kill(id int, signal unix.Signal) {
 		rounds = 1 // more than one is an order to hurry, for some
 	}
 	for range rounds {
-		parents := map[int]int{}
-		meant := map[int]bool{}
-		if pid != 0 {
-			meant[pid] = true
-		}
-		for _, q := range processes() {
-			parents[q] = parentOf(q)
-			if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", q)); err == nil && strings.Contains("\x00"+string(env)+"\x00", "\x00"+marker(id)+"\x00") {
-				meant[q] = true
-			}
-		}
-		for q := range parents {
-			for ancestor := q; ancestor > 1; ancestor = parents[ancestor] {
-				if meant[ancestor] {
-					meant[q] = true
-					break
-				}
-			}
-		}
-		for q := range meant {
+		for q := range processesOf(id, pid) {
 			_ = unix.Kill(q, signal)
 		}
 	}
+}
+
+// processesOf returns the processes of a command: pid, if it is not 0, those that have the
+// command's marker, and their descendants.
+func processesOf(id, pid int) map[int]bool {
+	parents := map[int]int{}
+	meant := map[int]bool{}
+	if pid != 0 {
+		meant[pid] = true
+	}
+	for _, q := range processes() {
+		parents[q] = parentOf(q)
+		if hasMarker(q, id) {
+			meant[q] = true
+		}
+	}
+	for q := range parents {
+		for ancestor := q; ancestor > 1; ancestor = parents[ancestor] {
+			if meant[ancestor] {
+				meant[q] = true
+				break
+			}
+		}
+	}
+	return meant
+}
+
+func hasMarker(pid, id int) bool {
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return err == nil && strings.Contains("\x00"+string(env)+"\x00", "\x00"+marker(id)+"\x00")
 }
 
 // processes returns all processes but the first.

@@ -2,25 +2,46 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
-	"sync"
 )
 
 // startPath begins to watch the path of a path unit.
-func (s *System) startPath(u unit) error {
-	x := &started{state: stateActive, done: make(chan struct{}), paths: map[string]string{}}
-	end := sync.OnceFunc(func() { close(x.done) })
-	x.stop = func(error) { end() }
-	if ok, err := s.units.begin(u.name, x, s.now(), u.duration("Unit.StartLimitIntervalSec", startInterval)); !ok {
-		end()
-		return err
-	}
+func (s *System) startPath(u unit) (*started, error) {
+	x := newStarted(u, stateActive, "waiting")
+	x.paths = map[string]string{}
 	for _, key := range []string{"Path.PathChanged", "Path.PathModified"} {
 		for _, name := range u.keys[key] {
 			x.paths[name] = s.stamp(name)
 		}
 	}
-	return s.checkPath(u, x)
+	if ok, err := s.begin(x); !ok {
+		return nil, err
+	}
+	x.onStop(s, nil)
+	if u.is("Path.MakeDirectory") {
+		mode := fs.FileMode(0o755)
+		if n, err := strconv.ParseUint(u.get("Path.DirectoryMode"), 8, 12); err == nil {
+			mode = fs.FileMode(n).Perm()
+		}
+		for _, key := range []string{"Path.PathChanged", "Path.PathModified", "Path.DirectoryNotEmpty"} {
+			for _, name := range u.keys[key] {
+				if _, err := s.Stat(name); err == nil || Clean(name) == "." {
+					continue
+				}
+				if err := s.Put(Tree{Clean(name): {Mode: fs.ModeDir | mode}}); err != nil {
+					s.report("%s: MakeDirectory=: %v", u.name, err)
+				}
+			}
+		}
+	}
+	err := s.checkPath(u, x)
+	x.start(err)
+	return x, err
 }
 
 // checkPath starts the unit of a path unit when its condition holds.
@@ -30,6 +51,9 @@ func (s *System) checkPath(u unit, x *started) error {
 		if _, err := s.Stat(name); err == nil {
 			trigger = true
 		}
+	}
+	for _, pattern := range u.keys["Path.PathExistsGlob"] {
+		_ = s.files(func(f files) error { trigger = trigger || len(glob(f, pattern)) > 0; return nil }) // a system that is down has no files
 	}
 	for _, name := range u.keys["Path.DirectoryNotEmpty"] {
 		if entries, err := s.ReadDir(name); err == nil && len(entries) > 0 {
@@ -56,7 +80,10 @@ func (s *System) checkPath(u unit, x *started) error {
 	if target == "" {
 		target = strings.TrimSuffix(u.name, ".path") + ".service"
 	}
-	return s.startUnit(target)
+	if target == u.name {
+		return fmt.Errorf("%s: Unit=%s: a path does not start itself", u.name, target)
+	}
+	return s.startUnits(false, target)
 }
 
 // stamp returns a text that changes whenever the file changes.
@@ -74,18 +101,14 @@ func (s *System) CheckPaths() error {
 	s.units.mu.Lock()
 	active := map[string]*started{}
 	for name, x := range s.units.all {
-		if x.paths != nil {
+		if x.paths != nil && x.state == stateActive {
 			active[name] = x
 		}
 	}
 	s.units.mu.Unlock()
 	var errs []error
-	for name, x := range active {
-		u, err := s.readUnit(name)
-		if err == nil {
-			err = s.checkPath(u, x)
-		}
-		errs = append(errs, err)
+	for _, name := range slices.Sorted(maps.Keys(active)) {
+		errs = append(errs, s.checkPath(active[name].unit, active[name]))
 	}
 	return errors.Join(errs...)
 }

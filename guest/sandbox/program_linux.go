@@ -33,10 +33,10 @@ func programTree(more []string) Tree {
 	return t
 }
 
-// question is a program's request to the first process, and result the response.
+// question is a program's request to the first process, and reply the response.
 type question struct{ Program []string }
 
-type result struct {
+type reply struct {
 	Output string
 	Code   int
 }
@@ -76,7 +76,7 @@ func (p *first) answer(c net.Conn) {
 	defer c.Close()
 	q, err := readQuestion(c)
 	if err != nil {
-		_ = json.NewEncoder(c).Encode(result{err.Error() + "\n", CodeCannotRun}) // else the program has ended
+		_ = json.NewEncoder(c).Encode(reply{err.Error() + "\n", CodeCannotRun}) // else the program has ended
 		return
 	}
 	ask := make(chan request, 1)
@@ -94,7 +94,7 @@ func (p *first) answer(c net.Conn) {
 		return
 	}
 	r := <-ask
-	_ = json.NewEncoder(c).Encode(result{r.Output, r.Code}) // else the program has ended
+	_ = json.NewEncoder(c).Encode(reply{r.Output, r.Code}) // else the program has ended
 }
 
 // readQuestion reads a question of a program in time.
@@ -117,7 +117,7 @@ func runProgram(name string, args []string) int {
 	if err == nil {
 		err = json.NewEncoder(c).Encode(question{append([]string{name}, args...)})
 	}
-	var r result
+	var r reply
 	if err == nil { // anybody in the system may have taken the socket's place
 		err = json.NewDecoder(io.LimitReader(c, maxResponse)).Decode(&r)
 	}

@@ -157,21 +157,24 @@ func systemctl(s *System, args []string) (string, int) {
 // questions are answered by a state and an exit code.
 var questions = map[string]func(*System, string) (string, int){
 	"is-active": func(s *System, u string) (string, int) {
-		if state := s.units.state(u); state != "" && state != stateFailed {
+		state := s.units.state(u)
+		switch {
+		case running(state):
 			return state, 0
-		} else if state == stateFailed {
-			return state, codeInactive
+		case state == "":
+			state = stateInactive
 		}
-		return "inactive", codeInactive
+		return state, codeInactive
 	},
 	"is-enabled": func(s *System, u string) (string, int) {
-		switch on, err := s.enabled(u); {
+		switch state, err := s.fileState(u); {
 		case err != nil:
 			return err.Error(), 1
-		case on:
-			return "enabled", 0
+		case state == "disabled" || state == "masked":
+			return state, codeDisabled
+		default:
+			return state, 0
 		}
-		return "disabled", codeDisabled
 	},
 	"is-failed": func(s *System, u string) (string, int) {
 		if s.units.state(u) == stateFailed {

@@ -222,3 +222,38 @@ func removeAt(dir int, name string) error {
 	}
 	return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
 }
+
+// names returns the names in a directory, in no order.
+func (r *session) names(dir string) ([]string, error) {
+	f, err := r.open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(maxNames)
+	if errors.Is(err, io.EOF) { // it is empty
+		return nil, nil
+	}
+	return names, err
+}
+
+// link returns the target of a symbolic link.
+func (r *session) link(name string) (string, bool) {
+	dir, err := r.open(path.Dir(Clean(name)), unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return "", false
+	}
+	defer dir.Close()
+	to := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(int(dir.Fd()), path.Base(name), to)
+	return string(to[:max(n, 0)]), err == nil
+}
+
+// kernelRelease returns the release of the kernel, which servers share with this machine (uname(2)).
+func kernelRelease() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}

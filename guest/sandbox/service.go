@@ -4,368 +4,407 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
-// States of a unit (systemctl(1), "is-active").
-const (
-	stateActive     = "active"
-	stateActivating = "activating"
-	stateFailed     = "failed"
-)
-
-// units are the units of a boot that were started.
-type units struct {
-	mu     sync.Mutex
-	all    map[string]*started
-	starts map[string][]instant // of each unit, the last ones
-}
-
-// instant is when a unit was started, by the system's clock and by that of this machine.
-type instant struct{ system, machine time.Time }
-
-type started struct {
-	state string
-	stop  func(error)   // ends it: nil in order, else by this cause
-	done  chan struct{} // closed when it has ended
-	paths map[string]string
-}
-
-func (u *units) state(name string) string {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if x := u.all[name]; x != nil {
-		return x.state
-	}
-	return ""
-}
-
-// begin adds a unit that is started; ok is false if it runs already. It is an error to start a unit
-// more often than startBurst times within a limit of both clocks (systemd.unit(5),
-// "StartLimitIntervalSec="): one that restarts itself would do so without an end, while a clock at
-// max speed waits for it.
-func (u *units) begin(name string, x *started, now time.Time, limit time.Duration) (ok bool, err error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if old := u.all[name]; old != nil && old.state != stateFailed && old.state != "" {
-		return false, nil
-	}
-	if u.all == nil {
-		u.all, u.starts = map[string]*started{}, map[string][]instant{}
-	}
-	starts := u.starts[name]
-	if len(starts) == startBurst {
-		if first := starts[0]; now.Sub(first.system) < limit && time.Since(first.machine) < limit {
-			x.state = stateFailed
-			u.all[name] = x
-			return false, fmt.Errorf("%s: start request repeated too quickly: it was started %d times in %v", name, startBurst, limit)
-		}
-		starts = starts[1:]
-	}
-	u.starts[name] = append(starts, instant{now, time.Now()})
-	u.all[name] = x
-	return true, nil
-}
-
-func (u *units) set(x *started, state string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	x.state = state
-}
-
-func (u *units) forget(name string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if x := u.all[name]; x != nil && x.state == stateFailed {
-		delete(u.all, name)
-	}
-	delete(u.starts, name)
-}
-
-// stopAll ends all services without waiting for them: their processes are killed. cause is
-// nil at an orderly shutdown.
-func (u *units) stopAll(cause error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, x := range u.all {
-		x.stop(cause)
-	}
-	u.all, u.starts = nil, nil
-}
-
-func (s *System) startUnit(name string) error {
-	u, err := s.readUnit(name)
-	if err != nil {
-		return err
-	}
-	for _, c := range u.keys["Unit.ConditionPathExists"] {
-		path, want := strings.TrimPrefix(c, "!"), !strings.HasPrefix(c, "!")
-		if _, err := s.Stat(path); (err == nil) != want {
-			s.report("%s was skipped: ConditionPathExists=%s", name, c)
-			return nil
-		}
-	}
-	kind := strings.TrimPrefix(path.Ext(name), ".")
-	start, ok := map[string]func(*System, unit) error{"service": (*System).startService, "path": (*System).startPath, "target": func(*System, unit) error { return nil }}[kind]
-	if !ok {
-		return fmt.Errorf("%s: units of the type %s are not started here: use .service or .path", name, kind)
-	}
-	return start(s, u)
-}
-
-func (s *System) stopUnit(name string) error {
-	s.units.mu.Lock()
-	x := s.units.all[name]
-	delete(s.units.all, name)
-	s.units.mu.Unlock()
-	if x != nil {
-		x.stop(nil)
-		<-x.done
-	}
-	return nil
-}
-
-func (s *System) restartUnit(name string) error {
-	return errors.Join(s.stopUnit(name), s.startUnit(name))
-}
-
-// reloadUnit runs the commands of ExecReload= of a unit (systemd.service(5)). One that does not
-// run has nothing to reload.
-func (s *System) reloadUnit(name string) error {
-	u, err := s.readUnit(name)
-	if err != nil || s.units.state(name) != stateActive {
-		return err
-	}
-	lines := u.keys["Service.ExecReload"]
-	if len(lines) == 0 {
-		return fmt.Errorf("%s has no ExecReload=: restart it", name)
-	}
-	u.keys = map[string][]string{"Service.ExecStart": lines}
-	return s.runService(context.Background(), u)
-}
-
-// startService starts the processes of a service. It returns when a oneshot has ended,
-// and at once for others.
-func (s *System) startService(u unit) error {
-	if len(u.keys["Service.ExecStart"]) == 0 {
-		return fmt.Errorf("%s has no ExecStart=", u.name)
-	}
-	ctx, cancel := context.WithCancelCause(context.Background())
-	x := &started{state: stateActive, stop: cancel, done: make(chan struct{})}
-	oneshot := u.get("Service.Type") == "oneshot"
-	if oneshot {
-		x.state = stateActivating
-	}
-	if ok, err := s.units.begin(u.name, x, s.now(), u.duration("Unit.StartLimitIntervalSec", startInterval)); !ok {
-		close(x.done)
-		cancel(nil)
-		return err
-	}
-	ended := make(chan error, 1)
-	go func() {
-		defer s.Guard()
-		defer close(x.done)
-		defer cancel(nil)
-		starts := []time.Time{s.now()}
-		err := s.runService(ctx, u)
-		for ctx.Err() == nil && restarts[u.get("Service.Restart")][err != nil] && !oneshot {
-			if limit := u.duration("Unit.StartLimitIntervalSec", startInterval); len(starts) == startBurst && s.now().Sub(starts[0]) < limit {
-				err = errors.Join(err, fmt.Errorf("start-limit-hit: it was started %d times in %v", startBurst, limit))
-				break
-			}
-			if s.c.Sleep(ctx, u.duration("Service.RestartSec", restartDelay)) == nil {
-				starts = append(starts, s.now())[max(0, len(starts)+1-startBurst):]
-				err = s.runService(ctx, u)
-			}
-		}
-		switch {
-		case ctx.Err() != nil: // it was stopped
-		case err != nil:
-			s.units.set(x, stateFailed)
-			s.report("%s failed: %v", u.name, err)
-		case u.is("Service.RemainAfterExit"):
-			s.units.set(x, stateActive)
-		default:
-			s.units.set(x, "")
-		}
-		ended <- err
-	}()
-	if !oneshot {
-		return nil
-	}
-	<-x.done
-	select {
-	case err := <-ended:
-		return err
-	default:
-		return nil
-	}
-}
-
-// stopTimeout is the default of TimeoutStopSec= in real time. systemd's default, 90 s, would
-// make tests wait too long.
-const stopTimeout = 10 * time.Second
-
-// restarts are the values of Restart= that start a service again after it has ended, by
-// whether it has failed (systemd.service(5), "Restart=").
-var restarts = map[string]map[bool]bool{
-	"always": {false: true, true: true}, "on-success": {false: true}, "on-failure": {true: true}, "on-abnormal": {true: true},
-}
-
-// Defaults of RestartSec=, StartLimitBurst= and StartLimitIntervalSec=
-// (systemd-system.conf(5)).
+// Defaults of RestartSec=, StartLimitBurst=, StartLimitIntervalSec= and TimeoutStartSec=
+// (systemd-system.conf(5)), and of TimeoutStopSec=, for which systemd's, 90 s, would make tests wait
+// too long. Time-outs are real time: processes run in it.
 const (
 	restartDelay  = 100 * time.Millisecond
 	startBurst    = 5
 	startInterval = 10 * time.Second
+	startLimit    = 90 * time.Second
+	stopTimeout   = 10 * time.Second
 )
 
-// runService runs the commands of a service one after the other.
-func (s *System) runService(ctx context.Context, u unit) error {
-	var env []string
-	for _, e := range u.keys["Service.Environment"] {
-		env = append(env, splitWords(e)...)
-	}
-	for _, name := range u.keys["Service.EnvironmentFile"] {
-		b, err := s.readAtMost(strings.TrimPrefix(name, "-"), maxConfig)
-		if err != nil && !strings.HasPrefix(name, "-") {
-			return fmt.Errorf("EnvironmentFile=%s: %w", name, err)
-		}
-		for line := range strings.Lines(string(b)) {
-			if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-				env = append(env, strings.ReplaceAll(line, `"`, ""))
-			}
-		}
-	}
-	dir := u.get("Service.WorkingDirectory")
-	if dir == "" {
-		dir = "/"
-	}
-	for _, line := range slices.Concat(u.keys["Service.ExecStartPre"], u.keys["Service.ExecStart"]) {
-		words, ignore, err := commandLine(line)
-		if err != nil {
-			return err
-		}
-		if s.c.Run != nil && slices.Contains(s.c.Programs, path.Base(words[0])) {
-			if err := s.c.Run(ctx, u.name, words); err != nil && !ignore {
-				return err
-			}
-			continue
-		}
-		var text lastLine
-		code, err := s.Exec(ctx, Command{Args: words, Env: env, Dir: dir, Stdout: &text, Stderr: &text, StopTimeout: u.duration("Service.TimeoutStopSec", stopTimeout)})
-		if err == nil && code != 0 && !ignore {
-			err = fmt.Errorf("%s ended with code %d %s", words[0], code, text.line())
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// service runs the processes of a unit.
+type service struct {
+	s   *System
+	u   unit
+	x   *started
+	kit kit
+	// main is its process, or the last of a oneshot's.
+	main *process
 }
 
-// commandLine returns the words of a command of a unit, and whether its failure is ignored
-// (systemd.service(5), "Command lines"). It is an error when no program follows the prefixes.
-func commandLine(line string) (words []string, ignore bool, err error) {
-	const prefixes = "-@+!:|"
-	rest := strings.TrimLeft(line, prefixes)
-	used := line[:len(line)-len(rest)]
-	if words = splitWords(rest); len(words) == 0 || words[0] == "" {
-		return nil, false, fmt.Errorf("the command %q names no program", line)
-	}
-	if strings.Contains(used, "@") { // the second word is what the program sees as its name
-		words = slices.Delete(words, min(1, len(words)), min(2, len(words)))
-	}
-	return words, strings.Contains(used, "-"), nil
+// result is how a service has ended (systemd.exec(5), "$SERVICE_RESULT").
+type result struct {
+	kind string // "": success
+	exit exit
+	err  error
 }
 
-// lastLine remembers the last line that a service has written.
-type lastLine struct {
-	mu sync.Mutex
-	b  []byte
-}
+func failure(kind string, err error) result { return result{kind: kind, err: err} }
 
-// Write implements io.Writer.
-func (l *lastLine) Write(p []byte) (int, error) {
-	const most = 4096
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.b = append(l.b, p...)
-	l.b = l.b[max(0, len(l.b)-most):]
-	return len(p), nil
-}
+// resultSkipped means that ExecCondition= does not hold: the service has not failed.
+const resultSkipped = "exec-condition"
 
-func (l *lastLine) line() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	text := strings.TrimSpace(string(l.b))
-	return text[strings.LastIndexByte(text, '\n')+1:]
-}
-
-// splitWords splits a command line of a unit (systemd.service(5), "Command lines").
-func splitWords(line string) (out []string) {
-	var word strings.Builder
-	quote, in := byte(0), false
-	for i := 0; i < len(line); i++ {
-		c := line[i]
-		switch {
-		case quote != 0 && c == quote:
-			quote = 0
-		case c == '\\' && i+1 < len(line):
-			i++
-			word.WriteByte(line[i])
-		case quote == 0 && (c == '"' || c == '\''):
-			quote, in = c, true
-		case quote == 0 && (c == ' ' || c == '\t'):
-			if in {
-				out = append(out, word.String())
-				word.Reset()
-			}
-			in = false
-		default:
-			word.WriteByte(c)
-			in = true
+// startService starts the processes of a service, whose start has ended when the unit's begun is
+// closed: that of a oneshot when its processes have.
+func (s *System) startService(u unit) (*started, error) {
+	for _, c := range u.commands {
+		if c.err != nil {
+			return nil, fmt.Errorf("%s: %s=: %w", u.name, strings.TrimPrefix(c.key, "Service."), c.err)
 		}
 	}
-	if in {
-		out = append(out, word.String())
+	kind, main := u.serviceType(), u.lines("ExecStart")
+	switch {
+	case len(main) == 0 && (kind != "oneshot" || len(u.lines("ExecStop")) == 0 && len(u.lines("ExecStopPost")) == 0):
+		return nil, fmt.Errorf("%s has no ExecStart=", u.name)
+	case len(main) > 1 && kind != "oneshot":
+		return nil, fmt.Errorf("%s has more than one ExecStart=: only Type=oneshot may", u.name)
+	case !slices.Contains(serviceTypes, kind):
+		return nil, fmt.Errorf("%s: Type=%s is not one of %s", u.name, kind, strings.Join(serviceTypes, ", "))
+	case kind == "oneshot" && slices.Contains([]string{"always", "on-success"}, u.get("Service.Restart")):
+		return nil, fmt.Errorf("%s: Restart=%s is not for Type=oneshot", u.name, u.get("Service.Restart"))
+	case kind == "dbus":
+		s.report("%s: Type=dbus: there is no bus: it counts as started when its process runs", u.name)
+	}
+	x := newStarted(u, stateActivating, "start")
+	if ok, err := s.begin(x); !ok {
+		return nil, err
+	}
+	go func() {
+		defer s.Guard()
+		s.serve(x)
+	}()
+	return x, nil
+}
+
+var serviceTypes = []string{"simple", "exec", "oneshot", "forking", "notify", "notify-reload", "idle", "dbus"}
+
+// serviceType returns Type= or its default.
+func (u unit) serviceType() string {
+	switch t := u.get("Service.Type"); {
+	case t != "":
+		return t
+	case u.get("Service.BusName") != "":
+		return "dbus"
+	case len(u.lines("ExecStart")) == 0:
+		return "oneshot"
+	}
+	return "simple"
+}
+
+// lines returns the commands of a key.
+func (u unit) lines(key string) (out []command) {
+	for _, c := range u.commands {
+		if c.key == "Service."+key {
+			out = append(out, c)
+		}
 	}
 	return out
 }
 
-func (s *System) showUnit(name string) (string, error) {
-	load, file, state := "loaded", "disabled", "inactive"
-	u, err := s.readUnit(name)
-	if err != nil {
-		load, file = "not-found", ""
-	} else if on, err := s.enabled(name); err == nil && on {
-		file = "enabled"
-	} else if len(u.installs()) == 0 {
-		file = "static"
+// serve runs a service until it has ended and is not started again.
+func (s *System) serve(x *started) {
+	defer close(x.done)
+	defer x.cancel(nil)
+	u := x.unit
+	starts := []time.Time{s.now()}
+	var r result
+	for {
+		v := &service{s: s, u: u, x: x}
+		r = v.once()
+		if x.quit.Err() != nil || !restarts(u, r) {
+			break
+		}
+		x.start(r.err) // the first of its starts has ended
+		burst, limit := u.startLimit()
+		if len(starts) >= burst && limit > 0 && s.now().Sub(starts[len(starts)-burst]) < limit {
+			r = failure("start-limit-hit", errors.Join(r.err, fmt.Errorf("start-limit-hit: it was started %d times in %v", burst, limit)))
+			break
+		}
+		s.units.set(x, stateActivating, "auto-restart")
+		if s.c.Sleep(x.quit, u.duration("Service.RestartSec", restartDelay)) != nil {
+			break
+		}
+		starts = append(starts, s.now())[max(0, len(starts)+1-max(burst, 1)):]
+		s.units.restarted(x)
 	}
-	if now := s.units.state(name); now != "" {
-		state = now
+	failed := r.kind != "" && r.kind != resultSkipped
+	s.units.finish(x, r, x.quit.Err() == nil && failed)
+	if x.quit.Err() == nil && failed {
+		s.report("%s failed: %v", u.name, r.err)
 	}
-	sub := map[string]string{stateActive: "running", stateFailed: "failed", stateActivating: "start"}[state]
-	if sub == "" {
-		sub = "dead"
+	x.start(r.err)
+	if x.quit.Err() == nil {
+		s.ended(x, failed)
 	}
-	fragment := ""
-	if u.file != "" {
-		fragment = "/" + u.file
-	}
-	return fmt.Sprintf("Id=%s\nLoadState=%s\nActiveState=%s\nSubState=%s\nUnitFileState=%s\nFragmentPath=%s\n", name, load, state, sub, file, fragment), nil
 }
 
-func (s *System) catUnit(name string) (string, error) {
-	u, err := s.readUnit(name)
-	if err != nil {
-		return "", err
+// ended starts and stops the units that follow one that has ended by itself.
+func (s *System) ended(x *started, failed bool) {
+	next := x.unit.words("Unit.OnSuccess")
+	if failed {
+		next = x.unit.words("Unit.OnFailure")
 	}
-	b, err := s.readAtMost(u.file, maxConfig)
-	return "# /" + u.file + "\n" + string(b), err
+	s.goOn(func() {
+		for _, name := range s.units.bound(x.unit) {
+			if err := s.stopUnit(name); err != nil {
+				s.report("%v", err)
+			}
+		}
+		for _, name := range next[:min(len(next), maxSteps)] {
+			if err := s.startUnit(name); err != nil {
+				s.report("%v", err)
+			}
+		}
+	})
+}
+
+// goOn runs a function of the system beside what has called it.
+func (s *System) goOn(do func()) {
+	go func() {
+		defer s.Guard()
+		do()
+	}()
+}
+
+// startLimit returns StartLimitBurst= and StartLimitIntervalSec=, which old units have in [Service].
+func (u unit) startLimit() (burst int, interval time.Duration) {
+	interval = startInterval
+	for _, key := range []string{"Service.StartLimitInterval", "Unit.StartLimitInterval", "Unit.StartLimitIntervalSec"} {
+		interval = u.duration(key, interval)
+	}
+	burst = startBurst
+	for _, key := range []string{"Service.StartLimitBurst", "Unit.StartLimitBurst"} {
+		burst = number(u.get(key), burst)
+	}
+	if burst == 0 {
+		interval = 0
+	}
+	return burst, interval
+}
+
+// restarts reports whether a service starts again after it has ended (systemd.service(5),
+// "Restart=").
+func restarts(u unit, r result) bool {
+	if r.kind == resultSkipped {
+		return false
+	}
+	if r.exit.in(u.words("Service.RestartPreventExitStatus")) {
+		return false
+	}
+	if r.exit.in(u.words("Service.RestartForceExitStatus")) {
+		return true
+	}
+	signalled := r.kind == "signal" || r.kind == "core-dump"
+	switch u.get("Service.Restart") {
+	case "always":
+		return true
+	case "on-success":
+		return r.kind == ""
+	case "on-failure":
+		return r.kind != ""
+	case "on-abnormal":
+		return signalled || r.kind == "timeout" || r.kind == "watchdog"
+	case "on-abort":
+		return signalled
+	case "on-watchdog":
+		return r.kind == "watchdog"
+	}
+	return false
+}
+
+// once runs the commands of a service from its start to its end.
+func (v *service) once() (r result) {
+	if err := v.prepare(); err != nil {
+		return failure("resources", err)
+	}
+	defer v.removeDirs()
+	r = v.start()
+	up := r.kind == ""
+	switch {
+	case !up:
+	case v.oneshot() && !v.u.is("Service.RemainAfterExit"):
+		v.x.start(nil)
+	default:
+		v.x.start(nil)
+		v.s.units.set(v.x, stateActive, v.sub())
+		r = v.stay()
+	}
+	if v.x.ctx.Err() != nil { // without power nothing more runs
+		if v.main != nil {
+			<-v.main.ended
+		}
+		return r
+	}
+	v.s.units.set(v.x, stateDeactivating, "stop")
+	if up && r.kind == "" {
+		if stop := v.commands(context.Background(), "ExecStop", v.stopTimeout(), nil); stop.kind != "" && r.kind == "" {
+			r = stop
+		}
+	}
+	v.s.units.set(v.x, stateDeactivating, "stop-sigterm")
+	if ended := v.terminate(); up && r.kind == "" && ended.kind != "" {
+		r = ended
+	}
+	v.s.units.set(v.x, stateDeactivating, "stop-post")
+	if post := v.commands(context.Background(), "ExecStopPost", v.stopTimeout(), r.variables()); post.kind != "" && r.kind == "" {
+		r = post
+	}
+	return r
+}
+
+// sub returns the substate of a service that has started.
+func (v *service) sub() string {
+	if v.main == nil || v.main.hasEnded() {
+		return "exited"
+	}
+	return "running"
+}
+
+func (v *service) oneshot() bool { return v.u.serviceType() == "oneshot" }
+
+// start runs a service's commands until it counts as started.
+func (v *service) start() result {
+	limit := startLimit
+	if v.oneshot() {
+		limit = infinity
+	}
+	limit = v.u.duration("Service.TimeoutStartSec", v.u.duration("Service.TimeoutSec", limit))
+	if limit == 0 {
+		limit = infinity
+	}
+	ctx, cancel := context.WithCancel(v.x.quit)
+	defer cancel()
+	if limit != infinity {
+		defer time.AfterFunc(limit, cancel).Stop()
+	}
+	timeout := func(r result) result {
+		switch {
+		case v.x.quit.Err() != nil:
+			return failure("canceled", errors.New("it was stopped before it had started"))
+		case ctx.Err() != nil:
+			return failure("timeout", fmt.Errorf("it has not started in %v", limit))
+		}
+		return r
+	}
+	for _, key := range []string{"ExecCondition", "ExecStartPre"} {
+		v.s.units.set(v.x, stateActivating, map[string]string{"ExecCondition": "condition", "ExecStartPre": "start-pre"}[key])
+		if r := v.commands(ctx, key, infinity, nil); r.kind != "" {
+			return timeout(r)
+		}
+	}
+	v.s.units.set(v.x, stateActivating, "start")
+	for _, c := range v.u.lines("ExecStart") {
+		p, err := v.spawn(c, true, nil)
+		if err != nil {
+			return failure("resources", err)
+		}
+		v.main = p
+		v.s.units.setMain(v.x, p)
+		select {
+		case <-p.ready:
+		case <-p.ended:
+		case <-ctx.Done():
+			return timeout(result{})
+		}
+		if v.oneshot() {
+			select {
+			case <-p.ended:
+			case <-ctx.Done():
+				return timeout(result{})
+			}
+		}
+		if !p.hasEnded() {
+			continue
+		}
+		if r := v.outcome(p); r.kind != "" {
+			return r
+		}
+		if t := v.u.serviceType(); strings.HasPrefix(t, "notify") && !p.isReady() {
+			return failure("protocol", errors.New("it has ended before it was ready"))
+		}
+	}
+	v.s.units.set(v.x, stateActivating, "start-post")
+	return timeout(v.commands(ctx, "ExecStartPost", infinity, nil))
+}
+
+// stay returns when the main process has ended and the unit with it, or when it is to stop.
+func (v *service) stay() result {
+	if v.main != nil {
+		select {
+		case <-v.main.ended:
+		case <-v.x.quit.Done():
+			return result{}
+		}
+		r := v.outcome(v.main)
+		if r.kind != "" || !v.u.is("Service.RemainAfterExit") {
+			return r
+		}
+		v.s.units.set(v.x, stateActive, "exited")
+	}
+	<-v.x.quit.Done()
+	return result{}
+}
+
+// outcome is that of a process that has ended.
+func (v *service) outcome(p *process) result {
+	if p.command.ignore {
+		return result{exit: p.exit}
+	}
+	r := result{exit: p.exit, err: p.err}
+	switch {
+	case p.exit.clean(v.oneshot()), p.exit.in(v.u.words("Service.SuccessExitStatus")):
+		r.err = nil
+	case p.exit.signal != 0:
+		r.kind = "signal"
+	default:
+		r.kind = "exit-code"
+	}
+	return r
+}
+
+// commands runs the commands of a key one after the other, each for at most a time.
+func (v *service) commands(parent context.Context, key string, limit time.Duration, more []string) result {
+	for _, c := range v.u.lines(key) {
+		ctx, cancel := context.WithCancel(parent)
+		stop := context.AfterFunc(v.x.ctx, cancel)
+		var timer *time.Timer
+		if limit != infinity {
+			timer = time.AfterFunc(limit, cancel)
+		}
+		r := v.commandOf(ctx, c, more)
+		stop()
+		cancel()
+		if timer != nil && !timer.Stop() {
+			r = failure("timeout", fmt.Errorf("%s has not ended in %v", c.args[0], limit))
+		}
+		if key == "ExecCondition" && r.kind == "exit-code" && r.exit.code < 255 {
+			r.kind = resultSkipped
+			v.s.report("%s was skipped: ExecCondition=%s ended with code %d", v.u.name, c.args[0], r.exit.code)
+			r.err = nil
+		}
+		if r.kind != "" {
+			return r
+		}
+	}
+	return result{}
+}
+
+// commandOf runs a command beside the main process.
+func (v *service) commandOf(ctx context.Context, c command, more []string) result {
+	p, err := v.spawn(c, false, more)
+	if err != nil {
+		return failure("resources", err)
+	}
+	select {
+	case <-p.ended:
+	case <-ctx.Done():
+		p.stop(v.stopTimeout())
+		<-p.ended
+	}
+	if c.ignore {
+		return result{exit: p.exit}
+	}
+	return v.outcome(p)
+}
+
+func (v *service) stopTimeout() time.Duration {
+	return v.u.duration("Service.TimeoutStopSec", v.u.duration("Service.TimeoutSec", stopTimeout))
 }

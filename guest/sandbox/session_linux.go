@@ -72,6 +72,7 @@ type request struct {
 	Kill     bool   // the command of this ID; 0: all
 	Signal   int    // by which it is killed; 0: SIGKILL
 	Reason   string // shown by those that are killed
+	Service  *attributes
 	// Answer to a program's message.
 	Output string
 	Code   int
@@ -565,7 +566,7 @@ func (r *session) exec(ctx context.Context, c Command, uptime time.Duration) (co
 	if dir == "" {
 		dir = "/root"
 	}
-	err = r.send(request{ID: id, Args: c.Args, Env: slices.Concat(environment, c.Env), Dir: dir, Terminal: c.Terminal}, streams.theirs...)
+	err = r.send(request{ID: id, Args: c.Args, Env: c.environment(), Dir: dir, Terminal: c.Terminal, Service: c.service}, streams.theirs...)
 	if err != nil {
 		return 0, errors.Join(ErrClosed, err)
 	}
@@ -584,6 +585,7 @@ func (r *session) exec(ctx context.Context, c Command, uptime time.Duration) (co
 			streams.wait()
 			return a.Code, nil
 		}
+		c.hasStarted(r, id, a.Code)
 	}
 	return 0, ErrClosed
 }

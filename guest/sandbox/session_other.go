@@ -26,9 +26,11 @@ type session struct {
 }
 
 type request struct {
-	Kill   bool
-	ID     int
-	Reason string
+	Kill    bool
+	ID      int
+	Signal  int
+	Reason  string
+	Service *attributes
 }
 
 var errNoNamespaces = &CannotRunError{errors.ErrUnsupported}
@@ -37,6 +39,8 @@ var errNoNamespaces = &CannotRunError{errors.ErrUnsupported}
 func CheckLimits() error { return nil }
 
 const cgroupRoot = ""
+
+func kernelRelease() string { return "" }
 
 func removeAll(dir string) error { return os.RemoveAll(dir) }
 
@@ -52,5 +56,7 @@ func (*session) end() error                                                { ret
 func (*session) readFile(string, int64) ([]byte, error)                    { return nil, errNoNamespaces }
 func (*session) readDir(string) ([]Entry, error)                           { return nil, errNoNamespaces }
 func (*session) stat(string) (Node, error)                                 { return Node{}, errNoNamespaces }
+func (*session) names(string) ([]string, error)                            { return nil, errNoNamespaces }
+func (*session) link(string) (string, bool)                                { return "", false }
 func (*session) put(Tree) error                                            { return errNoNamespaces }
 func (*session) remove([]string) error                                     { return errNoNamespaces }

@@ -1,29 +1,32 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
 
-// unit is a unit file (systemd.unit(5), systemd.service(5), systemd.path(5)), by section
-// and key.
+// unit is a unit with its drop-ins (systemd.unit(5)), by section and key.
 type unit struct {
-	name string
-	file string // path of its file
-	keys map[string][]string
+	name  string   // that of its file: an alias has another
+	names []string // name, and the aliases by which it was asked for
+	file  string   // path of its file; "": it is built in
+	drops []string // paths of its drop-ins, in the order in which they were read
+	mask  bool     // its file is empty or /dev/null
+	keys  map[string][]string
+
+	commands    []command // of the keys Exec…=
+	environment []string  // of Environment=
+	// problems are what systemd warns of: keys that are unknown, and lines that are no
+	// assignments.
+	problems []string
+	inert    []string // keys without an effect here
 }
 
-// unitDirs are where unit files are, the first wins (systemd.unit(5), "Unit File Load
-// Path").
-var unitDirs = []string{"etc/systemd/system", "run/systemd/system", "usr/local/lib/systemd/system", "usr/lib/systemd/system"}
-
-const enableDir = "etc/systemd/system"
+// maxProblems is how many problems of a unit are kept.
+const maxProblems = 20
 
 // get returns the last value of a key, as systemd does for keys that are no lists.
 func (u unit) get(key string) string {
@@ -34,186 +37,132 @@ func (u unit) get(key string) string {
 }
 
 // is reports a boolean (systemd.syntax(7)).
-func (u unit) is(key string) bool {
-	return slices.Contains([]string{"1", "yes", "true", "on"}, strings.ToLower(u.get(key)))
+func (u unit) is(key string) bool { return isTrue(u.get(key)) }
+
+// isNot reports a boolean whose default is true.
+func (u unit) isNot(key string) bool {
+	return slices.Contains([]string{"0", "no", "false", "off", "n", "f"}, strings.ToLower(u.get(key)))
 }
 
-// duration returns a time span, of which seconds are the default unit (systemd.time(7)),
-// or another one if there is none.
+func isTrue(text string) bool {
+	return slices.Contains([]string{"1", "yes", "true", "on", "y", "t"}, strings.ToLower(text))
+}
+
+// duration returns a time span, or another one if there is none.
 func (u unit) duration(key string, none time.Duration) time.Duration {
-	text := strings.TrimSpace(u.get(key))
-	if n, err := strconv.ParseFloat(text, 64); err == nil {
-		return time.Duration(n * float64(time.Second))
-	}
-	if d, err := time.ParseDuration(strings.NewReplacer("min", "m", "sec", "s", " ", "").Replace(text)); err == nil {
+	if d, ok := parseSpan(u.get(key)); ok {
 		return d
 	}
 	return none
 }
 
 // words returns the words of all values of a key.
-func (u unit) words(key string) (out []string) {
-	for _, v := range u.keys[key] {
-		out = append(out, strings.Fields(v)...)
-	}
-	return out
-}
-
-// parseUnit reads a unit file. An empty value resets a list.
-func parseUnit(name, file, text string) unit {
-	u := unit{name: name, file: file, keys: map[string][]string{}}
-	section := ""
-	text = strings.ReplaceAll(text, "\\\n", " ")
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		key, value, ok := strings.Cut(line, "=")
-		switch {
-		case line == "" || line[0] == '#' || line[0] == ';':
-		case line[0] == '[':
-			section = strings.Trim(line, "[]")
-		case ok:
-			key = section + "." + strings.TrimSpace(key)
-			if value = strings.TrimSpace(value); value == "" {
-				u.keys[key] = nil
-			} else {
-				u.keys[key] = append(u.keys[key], value)
+func (u unit) words(keys ...string) (out []string) {
+	for _, key := range keys {
+		for _, v := range u.keys[key] {
+			words, err := splitWords(v)
+			if err != nil {
+				words = strings.Fields(v)
 			}
+			out = append(out, words...)
 		}
 	}
-	return u
-}
-
-// readUnit finds a unit's file.
-func (s *System) readUnit(name string) (unit, error) {
-	for _, dir := range unitDirs {
-		at := path.Join(dir, name)
-		b, err := s.readAtMost(at, maxConfig)
-		if err == nil {
-			return parseUnit(name, at, string(b)), nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return unit{}, err
-		}
-	}
-	return unit{}, fmt.Errorf("Unit %s not found.", name) //nolint:revive // systemctl's words
-}
-
-// installs returns the links that enable a unit (systemd.unit(5), "[Install] Section
-// Options").
-func (u unit) installs() (out []string) {
-	for key, suffix := range map[string]string{"Install.WantedBy": ".wants", "Install.RequiredBy": ".requires"} {
-		for _, target := range u.words(key) {
-			out = append(out, path.Join(enableDir, target+suffix, u.name))
-		}
-	}
-	for _, alias := range u.words("Install.Alias") {
-		out = append(out, path.Join(enableDir, alias))
-	}
-	slices.Sort(out)
 	return out
 }
 
-func (s *System) enableUnit(name string, on bool) error {
-	u, err := s.readUnit(name)
-	if err != nil {
-		return err
+func (u *unit) problem(format string, args ...any) {
+	if len(u.problems) < maxProblems {
+		u.problems = append(u.problems, fmt.Sprintf(format, args...))
 	}
-	links := u.installs()
-	if !on {
-		return s.Remove(links...)
-	}
-	if len(links) == 0 {
-		return fmt.Errorf("the unit file %s has no [Install] section: it cannot be enabled", name)
-	}
-	put := Tree{}
-	for _, l := range links {
-		put[l] = Node{Mode: fs.ModeSymlink | 0o777, Link: "/" + u.file}
-	}
-	return s.Put(put)
 }
 
-func (s *System) enabled(name string) (bool, error) {
-	u, err := s.readUnit(name)
-	if err != nil {
-		return false, err
-	}
-	for _, l := range u.installs() {
-		if _, err := s.Stat(l); err == nil {
-			return true, nil
-		}
-	}
-	return false, nil
+// kind returns the type of a unit: "service".
+func kind(name string) string { return strings.TrimPrefix(path.Ext(name), ".") }
+
+// appending are keys that an empty value does not reset (systemd.unit(5): dependencies cannot be
+// reset to an empty list).
+var appending = []string{
+	"Unit.After", "Unit.Before", "Unit.Requires", "Unit.Requisite", "Unit.Wants", "Unit.BindsTo", "Unit.PartOf", "Unit.Upholds",
+	"Unit.Conflicts", "Unit.OnFailure", "Unit.OnSuccess",
 }
 
-// enabledUnits returns the units that start at a boot, those first that others name in
-// After=, else by name.
-func (s *System) enabledUnits() ([]unit, error) {
-	dirs, err := s.ReadDir(enableDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	byName := map[string]unit{}
-	var names []string
-	for _, d := range dirs {
-		if !strings.HasSuffix(d.Name, ".wants") && !strings.HasSuffix(d.Name, ".requires") {
+// parse reads a unit file or a drop-in (systemd.syntax(7)): an empty value resets a list.
+func (u *unit) parse(file, text string) {
+	section, number := "", 0
+	var pending string // a line that goes on behind a backslash
+	begun := 0
+	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
+		number++
+		line = strings.TrimSpace(line)
+		if line != "" && (line[0] == '#' || line[0] == ';') { // also between the parts of a line
 			continue
 		}
-		links, err := s.ReadDir(path.Join(enableDir, d.Name))
-		if err != nil {
-			return nil, err
+		if pending == "" {
+			begun = number
 		}
-		for _, l := range links {
-			u, err := s.readUnit(l.Name)
-			if err != nil {
-				s.report("%v", err)
-				continue
+		if rest, more := strings.CutSuffix(line, `\`); more {
+			pending += rest + " "
+			continue
+		}
+		section = u.parseLine(file, begun, section, strings.TrimSpace(pending+line))
+		pending = ""
+	}
+	u.parseLine(file, begun, section, strings.TrimSpace(pending))
+}
+
+// parseLine reads a line, and returns the section of the next.
+func (u *unit) parseLine(file string, number int, section, line string) string {
+	if line == "" {
+		return section
+	}
+	if line[0] == '[' {
+		if name, ok := strings.CutSuffix(line[1:], "]"); ok {
+			if !knownSection(name) {
+				u.problem("/%s:%d: Unknown section '%s'. Ignoring.", file, number, name)
 			}
-			if _, seen := byName[u.name]; !seen {
-				names = append(names, u.name)
+			return name
+		}
+		u.problem("/%s:%d: Invalid section header '%s'", file, number, line)
+		return section
+	}
+	name, value, ok := strings.Cut(line, "=")
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	switch {
+	case !ok || name == "":
+		u.problem("/%s:%d: Missing '=', ignoring line.", file, number)
+		return section
+	case section == "":
+		u.problem("/%s:%d: Assignment outside of section. Ignoring.", file, number)
+		return section
+	}
+	key := section + "." + name
+	switch effectOf(u.name, section, name) {
+	case effectUnknown:
+		u.problem("/%s:%d: Unknown key name '%s' in section '%s', ignoring.", file, number, name, section)
+		return section
+	case effectInert:
+		if value != "" && !slices.Contains(u.inert, name+"=") && len(u.inert) < maxProblems {
+			u.inert = append(u.inert, name+"=")
+		}
+	}
+	switch {
+	case value != "":
+		u.keys[key] = append(u.keys[key], value)
+	case slices.Contains(appending, key):
+	case strings.HasPrefix(key, "Unit.Condition"), strings.HasPrefix(key, "Unit.Assert"): // it resets all of them
+		for k := range u.keys {
+			if strings.HasPrefix(k, "Unit.Condition") == strings.HasPrefix(key, "Unit.Condition") && (strings.HasPrefix(k, "Unit.Condition") || strings.HasPrefix(k, "Unit.Assert")) {
+				delete(u.keys, k)
 			}
-			byName[u.name] = u
 		}
+	default:
+		u.keys[key] = nil
 	}
-	slices.Sort(names)
-	var out []unit
-	visited := map[string]bool{}
-	var visit func(name string)
-	visit = func(name string) {
-		u, ok := byName[name]
-		if !ok || visited[name] {
-			return
-		}
-		visited[name] = true
-		for _, before := range u.words("Unit.After") {
-			visit(before)
-		}
-		out = append(out, u)
-	}
-	for _, n := range names {
-		visit(n)
-	}
-	return out, nil
+	return section
 }
 
 func (s *System) report(format string, args ...any) {
 	if s.c.Report != nil {
 		s.c.Report("systemd: " + fmt.Sprintf(format, args...))
 	}
-}
-
-// Boot starts the units that are enabled. Agents start in no other way.
-func (s *System) Boot() error {
-	all, err := s.enabledUnits()
-	if err != nil {
-		return err
-	}
-	for _, u := range all {
-		if err := s.startUnit(u.name); err != nil {
-			s.report("%v", err)
-		}
-	}
-	return nil
 }
