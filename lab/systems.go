@@ -227,7 +227,7 @@ func (y *systems) stopAll() {
 	clear(y.running)
 	y.mu.Unlock()
 	y.group.Wait()
-	if err := os.RemoveAll(y.dir); err != nil {
+	if err := errors.Join(y.lowers.Close(), os.RemoveAll(y.dir)); err != nil {
 		y.log.Error("mounts of systems are left", "error", err)
 	}
 }

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"crypto/rand"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"

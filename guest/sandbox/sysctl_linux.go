@@ -3,7 +3,6 @@ package sandbox
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -86,7 +85,7 @@ func copySysctl(from, to string) error {
 	if err := writeSysctls(dir, values); err != nil {
 		return err
 	}
-	if err := os.Chmod(dir, 0o555); err != nil {
+	if err := os.Chmod(dir, 0o755); err != nil { // an ordinary user removes it again
 		return err
 	}
 	if err := os.Rename(dir, to); errors.Is(err, fs.ErrExist) || errors.Is(err, unix.ENOTEMPTY) {
@@ -144,21 +143,4 @@ func (p *first) reportSysctl() {
 	if len(found) > 0 {
 		_ = p.send(response{Sysctl: found}) // else the system has ended
 	}
-}
-
-// readBounded reads an open file if it is a regular one of at most a size: a device may be without
-// an end.
-func readBounded(f *os.File, name string, most int64) ([]byte, error) {
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: "/" + Clean(name), Err: notRegular(Node{Mode: st.Mode()})}
-	}
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(b)) > most {
-		return nil, tooLarge(name, most)
-	}
-	return b, err
 }

@@ -37,21 +37,18 @@ func (f storedFiles) names(dir string) ([]string, error) {
 		return nil, &fs.PathError{Op: "readdir", Path: "/" + at, Err: fs.ErrInvalid}
 	}
 	found := map[string]bool{}
-	for _, t := range []Tree{f.layer, f.base} {
-		for name, n := range t {
-			if rest, ok := strings.CutPrefix(name, at+"/"); ok && !n.Removed {
-				first, _, _ := strings.Cut(rest, "/")
+	for _, t := range []lower{f.layer, f.base} {
+		for name := range t.below(at) {
+			if n, _ := t.node(name); !n.Removed {
+				first, _, _ := strings.Cut(strings.TrimPrefix(name, at+"/"), "/")
 				found[first] = true
 			}
 		}
 	}
 	if f.machine != nil && machineHas(at) && !f.hidden(at) {
-		if d, err := f.machine.Open(at); err == nil {
-			entries, _ := fs.ReadDir(f.machine, at) // else it has none
-			_ = d.Close()
-			for _, e := range entries {
-				found[e.Name()] = true
-			}
+		entries, _ := fs.ReadDir(f.machine, at) // else it has none
+		for _, e := range entries {
+			found[e.Name()] = true
 		}
 	}
 	out := make([]string, 0, len(found))
