@@ -197,7 +197,7 @@ func (s *System) release(r *session) error {
 		return ErrClosed
 	}
 	if err := s.saveSession(r); err != nil {
-		return s.rollBack(r, err)
+		return s.rollBack(r, err, killed)
 	}
 	if r.hasEnded() && r.users == 0 {
 		s.session = nil

@@ -227,7 +227,7 @@ func (s *System) tend(r *session) error {
 		return ErrClosed
 	}
 	if err := s.saveSession(r); err != nil {
-		return fmt.Errorf("the files of the system are not stored: %w", s.rollBack(r, err))
+		return fmt.Errorf("the files of the system are not stored: %w", s.rollBack(r, err, 0))
 	}
 	return s.endIdle(r)
 }
@@ -286,11 +286,14 @@ func (s *System) police(r *session, over int64) int64 {
 	return size
 }
 
-// rollBack ends a session whose files exceed a limit after its last process: the files written
-// since the last save are lost. Otherwise what runs stays, and its files are stored when they are
+// killed is how long the kernel may take to end the last processes of a command that was killed.
+const killed = time.Second
+
+// rollBack ends a session whose files exceed a limit after its last process, for which it waits for a
+// time: the files written since the last save are lost. Otherwise what runs stays, and its files are stored when they are
 // small enough. The caller holds s.mu.
-func (s *System) rollBack(r *session, cause error) error {
-	if r.users > 0 || r.processes() > 0 || !errors.As(cause, new(*limitError)) {
+func (s *System) rollBack(r *session, cause error, within time.Duration) error {
+	if !errors.As(cause, new(*limitError)) || r.users > 0 || !r.emptied(within) {
 		return cause
 	}
 	s.session = nil

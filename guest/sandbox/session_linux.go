@@ -425,6 +425,17 @@ func (r *session) newest() (id int) {
 
 func (r *session) processes() int { return int(r.left.Load()) }
 
+// emptied reports whether no process is left, or will be soon: a command ends before those that
+// were killed with it.
+func (r *session) emptied(within time.Duration) bool {
+	for end := time.Now().Add(within); r.processes() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}
+
 // send sends a message with its length, and files.
 func (r *session) send(m any, files ...*os.File) error {
 	b, err := json.Marshal(m)

@@ -52,6 +52,7 @@ func (*session) size() (int64, error)                                      { ret
 func (*session) hasEnded() bool                                            { return true }
 func (*session) newest() int                                               { return 0 }
 func (*session) processes() int                                            { return 0 }
+func (*session) emptied(time.Duration) bool                                { return true }
 func (*session) end() error                                                { return nil }
 func (*session) readFile(string, int64) ([]byte, error)                    { return nil, errNoNamespaces }
 func (*session) readDir(string) ([]Entry, error)                           { return nil, errNoNamespaces }
