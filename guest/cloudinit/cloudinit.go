@@ -61,7 +61,7 @@ func Configure(i Instance, root Root) Result {
 	}
 	c := doc.decode(&r)
 	c.hostname(i, root, &r)
-	network(i, root, &r)
+	applyNetwork(i, root, &r)
 	c.users(i, root, &r)
 	c.writeFiles(root, &r)
 	c.commands(scripts, root, &r)

@@ -353,51 +353,6 @@ func TestContentDecidesOnAPartThatIsCalledAScript(t *testing.T) {
 	}
 }
 
-func TestNetwork(t *testing.T) {
-	openstack := `{"links": [
-	  {"id": "eno1", "type": "phy", "ethernet_mac_address": "AA:BB:CC:00:00:01", "mtu": 9000},
-	  {"id": "eno2", "type": "phy"}, {"id": "bond0", "type": "bond", "bond_links": ["eno1", "eno2"], "bond_mode": "802.3ad"},
-	  {"id": "vlan7", "type": "vlan", "vlan_id": 7, "vlan_link": "bond0"}],
-	 "networks": [
-	  {"id": "a", "type": "ipv4", "link": "vlan7", "ip_address": "192.0.2.7", "netmask": "255.255.255.128", "gateway": "192.0.2.1",
-	   "routes": [{"network": "198.51.100.0", "netmask": "255.255.255.0", "gateway": "192.0.2.2"}]},
-	  {"id": "b", "type": "ipv6", "link": "vlan7", "ip_address": "2001:db8::7/64"}, {"id": "c", "type": "ipv4_dhcp", "link": "bond0"}],
-	 "services": [{"type": "dns", "address": "192.0.2.53"}]}`
-	files, r := apply(Instance{Source: ConfigDrive, NetworkData: []byte(openstack)})
-	got := files[netplanFile]
-	for _, want := range []string{
-		"0600 ", "version: 2", "macaddress: aa:bb:cc:00:00:01", "set-name: eno1", "mtu: 9000", "mode: 802.3ad", "id: 7", "link: bond0",
-		"- 192.0.2.7/25", "- 2001:db8::7/64", "dhcp4: true", "to: default", "via: 192.0.2.1", "to: 198.51.100.0/24", "- 192.0.2.53",
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("no %q in %s; ignored %q", want, got, r.Ignored)
-		}
-	}
-	for data, want := range map[string]string{
-		`{"networks": [{"id": "a", "link": "x"}]}`: `network a: there is no link "x"`,
-		`{"links": [{"type": "phy"}]}`:             "a link has no id",
-		`{"links": [{"id": "x"}], "networks": [{"id": "a", "type": "ipv4", "link": "x", "ip_address": "192.0.2.7", "netmask": "255.0.255.0"}]}`: "is not contiguous",
-		`{"links": [{"id": "x"}], "networks": [{"id": "a", "type": "ipv4", "link": "x", "ip_address": "192.0.2.7"}]}`:                           `netmask ""`,
-		`{"links": [{"id": "x"}], "networks": [{"id": "a", "type": "ipv4", "link": "x", "ip_address": "192.0.2.7", "netmask": "33"}]}`:          `netmask "/33"`,
-		`[]`: "network_data.json:",
-	} {
-		if _, r := apply(Instance{Source: ConfigDrive, NetworkData: []byte(data)}); !strings.Contains(strings.Join(r.Ignored, "\n"), want) {
-			t.Errorf("%s: ignored %q, want %q", data, r.Ignored, want)
-		}
-	}
-	for data, want := range map[string]string{
-		"version: 2\nethernets: {eno1: {dhcp4: true}}":               "network:\n",
-		"network:\n  version: 2\n  ethernets: {eno1: {dhcp4: true}}": "dhcp4: true",
-	} {
-		if files, r := apply(Instance{Source: NoCloud, NetworkData: []byte(data)}); !strings.Contains(files[netplanFile], want) {
-			t.Errorf("%s: %q, ignored %q", data, files[netplanFile], r.Ignored)
-		}
-	}
-	if _, r := apply(Instance{Source: NoCloud, NetworkData: []byte("version: 1")}); !strings.Contains(strings.Join(r.Ignored, ""), "only version 2 is read") {
-		t.Errorf("version 1: ignored %q", r.Ignored)
-	}
-}
-
 func TestRead(t *testing.T) {
 	volume := func(files map[string]string) fs.FS {
 		m := fstest.MapFS{}

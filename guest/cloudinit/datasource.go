@@ -40,6 +40,10 @@ type Instance struct {
 	VendorData []byte
 	// NetworkData is network_data.json of a config drive, or network-config of NoCloud.
 	NetworkData []byte
+	// NICs are the names that the kernel has for the server's NICs, by their MAC addresses in lower
+	// case. Where nil is given the NICs are not known, links have their IDs as names, and none is
+	// missing.
+	NICs map[string]string
 }
 
 // Read reads the data source of a volume.

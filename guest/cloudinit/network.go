@@ -1,11 +1,12 @@
 package cloudinit
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
-	"net/netip"
-	"strconv"
+	"maps"
+	"slices"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -13,226 +14,226 @@ import (
 // netplanFile is where cloud-init writes the network's configuration for netplan.
 const netplanFile = "etc/netplan/50-cloud-init.yaml"
 
-// network writes the network's configuration: NoCloud's as it is, which is netplan's
-// format, and OpenStack's network_data.json in that format.
-func network(i Instance, root Root, r *Result) {
+// errFallback reports network data without a configuration, in whose place cloud-init has one of
+// its own: DHCP on the first NIC with a link. A server of a lab has an address without it.
+var errFallback = errors.New("the first NIC with a link uses DHCP")
+
+// errDisabled reports a configuration that disables itself.
+var errDisabled = errors.New("config is disabled")
+
+// applyNetwork writes the network's configuration as Debian 12 has it after cloud-init 22.4.2. What
+// cannot be read is lost alone only where it is so there; most mistakes lose all network data.
+func applyNetwork(i Instance, root Root, r *Result) {
 	if len(i.NetworkData) == 0 {
 		return
 	}
-	var out []byte
-	var err error
-	if i.Source == NoCloud {
-		out, err = netplanOfNoCloud(i.NetworkData)
-	} else {
-		out, err = netplanOfOpenStack(i.NetworkData)
+	found := Result{}
+	out, err := netplanOf(i, &found)
+	left := maxScalars
+	if err == nil && !fits(out, &left) {
+		err = fmt.Errorf("the configuration for netplan has more than %d bytes", maxScalars)
 	}
-	if err != nil {
-		r.ignore("the network data are not applied: %v", err)
-		return
+	if err == nil {
+		var b []byte
+		if b, err = yaml.Marshal(dict{"network": out}); err == nil {
+			root.write(netplanFile, 0o644, string(b))
+		}
 	}
-	root.write(netplanFile, 0o600, string(out))
+	switch {
+	case errors.Is(err, errFallback) || errors.Is(err, errDisabled):
+		found.ignore("the network data are not applied: %v", err)
+	case err != nil:
+		found.ignore("the network data are not applied, as cloud-init loses all of them for this: %v", err)
+	}
+	const most = 32
+	for _, line := range found.Ignored[:min(most, len(found.Ignored))] {
+		r.ignore("%s", oneLine(line))
+	}
+	if more := len(found.Ignored) - most; more > 0 {
+		r.ignore("the network data have %d more items that are not applied", more)
+	}
 }
 
-// netplanOfNoCloud returns network-config of version 2, below its key network or not
-// (cloud-init, "Networking config Version 2").
-func netplanOfNoCloud(data []byte) ([]byte, error) {
-	var doc map[string]any
-	if err := yaml.Unmarshal(data, &doc); err != nil {
+// oneLine bounds a line of the console, which has texts of the network data in it.
+func oneLine(line string) string {
+	const most = 300
+	line = strings.Map(func(c rune) rune {
+		if unicode.IsPrint(c) {
+			return c
+		}
+		return ' '
+	}, line)
+	if len(line) > most {
+		line = strings.ToValidUTF8(line[:most], "") + "..."
+	}
+	return line
+}
+
+// netplanOf returns the configuration for netplan.
+func netplanOf(i Instance, r *Result) (dict, error) {
+	if i.Source != NoCloud {
+		return ofNetworkData(i, r)
+	}
+	doc, err := parseYAML(i.NetworkData)
+	config, ok := doc.(dict)
+	switch {
+	case err == nil && doc != nil && !ok:
+		err = errors.New("it is no mapping")
+		fallthrough
+	case err != nil:
+		return nil, fmt.Errorf("network-config: %w: %w", err, errFallback)
+	}
+	if inner, has := config["network"]; has {
+		if config, ok = inner.(dict); !ok && truthy(inner) {
+			return nil, errors.New("network: it is no mapping")
+		}
+	}
+	switch {
+	case config["config"] == "disabled":
+		return nil, errDisabled
+	case len(config) == 0:
+		return nil, errFallback
+	}
+	switch version := config["version"]; {
+	case same(version, int64(2)):
+		nics, err := ethernetsOf(config)
+		if err == nil {
+			err = present(nics, i.NICs)
+		}
+		return config, err
+	case same(version, int64(1)):
+		all, ok := config["config"].([]any)
+		if !ok {
+			return nil, errors.New("config: it is no list")
+		}
+		return ofVersion1(version1{all, func(i int) string { return fmt.Sprintf("config[%d]", i) }}, i, r)
+	default:
+		return nil, fmt.Errorf("version %s: give the number 1 or 2", pyText(version))
+	}
+}
+
+// ofNetworkData returns that of network_data.json.
+func ofNetworkData(i Instance, r *Result) (dict, error) {
+	doc, err := parseJSON(i.NetworkData)
+	if err == nil && doc == nil {
+		err = errors.New("it is null")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("network_data.json: %w (Debian takes the whole config drive for damaged then)", err)
+	}
+	in, err := ofOpenStack(doc, i.NICs, r)
+	if err != nil {
 		return nil, err
 	}
-	if inner, ok := doc["network"].(map[string]any); ok {
-		doc = inner
-	}
-	if fmt.Sprint(doc["version"]) != "2" {
-		return nil, fmt.Errorf("version %v: only version 2 is read", doc["version"])
-	}
-	return yaml.Marshal(map[string]any{"network": doc})
+	return ofVersion1(in, i, r)
 }
 
-// networkData is network_data.json (OpenStack Nova, "network_data.json" schema).
-type networkData struct {
-	Links []struct {
-		ID       string   `json:"id"`
-		Type     string   `json:"type"`
-		MAC      string   `json:"ethernet_mac_address"`
-		MTU      int      `json:"mtu"`
-		VLANID   int      `json:"vlan_id"`
-		VLANLink string   `json:"vlan_link"`
-		VLANMAC  string   `json:"vlan_mac_address"`
-		Bond     []string `json:"bond_links"`
-		BondMode any      `json:"bond_mode"`
-	} `json:"links"`
-	Networks []struct {
-		ID      string `json:"id"`
-		Type    string `json:"type"`
-		Link    string `json:"link"`
-		Address string `json:"ip_address"`
-		Netmask string `json:"netmask"`
-		Gateway string `json:"gateway"`
-		Routes  []struct {
-			Network string `json:"network"`
-			Netmask string `json:"netmask"`
-			Gateway string `json:"gateway"`
-		} `json:"routes"`
-		DNS      []string  `json:"dns_nameservers"`
-		Services []service `json:"services"`
-	} `json:"networks"`
-	Services []service `json:"services"`
-}
-
-type service struct {
-	Type    string `json:"type"`
-	Address string `json:"address"`
-}
-
-// device is a device of netplan.
-type device struct {
-	Match       map[string]string `yaml:"match,omitempty"`
-	SetName     string            `yaml:"set-name,omitempty"`
-	MTU         int               `yaml:"mtu,omitempty"`
-	ID          int               `yaml:"id,omitempty"`
-	Link        string            `yaml:"link,omitempty"`
-	MAC         string            `yaml:"macaddress,omitempty"`
-	Interfaces  []string          `yaml:"interfaces,omitempty"`
-	Parameters  map[string]string `yaml:"parameters,omitempty"`
-	DHCP4       bool              `yaml:"dhcp4,omitempty"`
-	DHCP6       bool              `yaml:"dhcp6,omitempty"`
-	Addresses   []string          `yaml:"addresses,omitempty"`
-	Nameservers *nameservers      `yaml:"nameservers,omitempty"`
-	Routes      []route           `yaml:"routes,omitempty"`
-}
-
-type nameservers struct {
-	Addresses []string `yaml:"addresses"`
-}
-
-type route struct {
-	To  string `yaml:"to"`
-	Via string `yaml:"via"`
-}
-
-// netplanOfOpenStack translates network_data.json.
-func netplanOfOpenStack(data []byte) ([]byte, error) {
-	var in networkData
-	if err := json.Unmarshal(data, &in); err != nil {
-		return nil, fmt.Errorf("network_data.json: %w", err)
+func ofVersion1(in version1, i Instance, r *Result) (dict, error) {
+	nics, err := physicalOf(in)
+	if err == nil {
+		err = present(nics, i.NICs)
 	}
-	kinds := map[string]map[string]*device{"ethernets": {}, "bonds": {}, "vlans": {}}
-	devices := map[string]*device{}
-	for _, l := range in.Links {
-		kind, d := "ethernets", &device{MTU: l.MTU}
-		switch l.Type {
-		case "vlan":
-			kind, d.ID, d.Link, d.MAC = "vlans", l.VLANID, l.VLANLink, l.VLANMAC
-		case "bond":
-			kind, d.Interfaces, d.MAC = "bonds", l.Bond, l.MAC
-			if l.BondMode != nil {
-				d.Parameters = map[string]string{"mode": fmt.Sprint(l.BondMode)}
-			}
-		default:
-			if l.MAC != "" {
-				d.Match, d.SetName = map[string]string{"macaddress": strings.ToLower(l.MAC)}, l.ID
-			}
-		}
-		if l.ID == "" {
-			return nil, fmt.Errorf("network_data.json: a link has no id")
-		}
-		kinds[kind][l.ID], devices[l.ID] = d, d
-	}
-	for _, n := range in.Networks {
-		d := devices[n.Link]
-		if d == nil {
-			return nil, fmt.Errorf("network_data.json: network %s: there is no link %q", n.ID, n.Link)
-		}
-		switch n.Type {
-		case "ipv4_dhcp":
-			d.DHCP4 = true
-		case "ipv6_dhcp", "ipv6_dhcpv6-stateful", "ipv6_dhcpv6-stateless":
-			d.DHCP6 = true
-		case "ipv4", "ipv6":
-			p, err := prefix(n.Address, n.Netmask)
-			if err != nil {
-				return nil, fmt.Errorf("network_data.json: network %s: %w", n.ID, err)
-			}
-			d.Addresses = append(d.Addresses, p)
-		}
-		if n.Gateway != "" {
-			d.Routes = append(d.Routes, route{To: "default", Via: n.Gateway})
-		}
-		for _, x := range n.Routes {
-			p, err := prefix(x.Network, x.Netmask)
-			if err != nil {
-				return nil, fmt.Errorf("network_data.json: network %s: a route: %w", n.ID, err)
-			}
-			d.Routes = append(d.Routes, route{To: p, Via: x.Gateway})
-		}
-		for _, a := range append(n.DNS, addresses(n.Services)...) {
-			d.addServer(a)
-		}
-		for _, a := range addresses(in.Services) {
-			d.addServer(a)
-		}
-	}
-	doc := map[string]any{"version": 2}
-	for kind, all := range kinds {
-		if len(all) > 0 {
-			doc[kind] = all
-		}
-	}
-	return yaml.Marshal(map[string]any{"network": doc})
-}
-
-func (d *device) addServer(a string) {
-	if d.Nameservers == nil {
-		d.Nameservers = &nameservers{}
-	}
-	d.Nameservers.Addresses = append(d.Nameservers.Addresses, a)
-}
-
-// addresses returns the name servers of a list of services.
-func addresses(services []service) (out []string) {
-	for _, s := range services {
-		if s.Type == "dns" {
-			out = append(out, s.Address)
-		}
-	}
-	return out
-}
-
-// prefix returns an address with its prefix length. The mask is an address
-// ("255.255.255.0"), a length, or part of the address.
-func prefix(address, mask string) (string, error) {
-	if strings.Contains(address, "/") {
-		p, err := netip.ParsePrefix(address)
-		return p.String(), err
-	}
-	a, err := netip.ParseAddr(address)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if bits, err := strconv.Atoi(mask); err == nil {
-		mask = "/" + mask
-		if bits > a.BitLen() || bits < 0 {
-			return "", fmt.Errorf("netmask %q", mask)
+	all, err := linksOf(in, r)
+	if err != nil {
+		return nil, err
+	}
+	return all.netplan()
+}
+
+// nic is a NIC that a configuration wants to be there.
+type nic struct {
+	where string
+	mac   any
+}
+
+// present checks the NICs that a configuration names by their MAC addresses. cloud-init waits for
+// them, and then gives up (distros.networking.wait_for_physdevs); it compares as they are written.
+func present(wanted []nic, nics map[string]string) error {
+	for _, n := range wanted {
+		text, isText := n.mac.(string)
+		switch {
+		case isCollection(n.mac) || !isText && nics != nil:
+			return fmt.Errorf("%s: the MAC address %s is no text: quote it", n.where, pyText(n.mac))
+		case nics == nil || nics[text] != "":
+		case nics[strings.ToLower(text)] != "":
+			return fmt.Errorf("%s: the MAC address %s: give it in lower case", n.where, text)
+		default:
+			return fmt.Errorf("%s: the server has no NIC with the MAC address %s", n.where, text)
 		}
-		return address + mask, nil
 	}
-	m, err := netip.ParseAddr(mask)
-	if err != nil || m.BitLen() != a.BitLen() {
-		return "", fmt.Errorf("netmask %q of %s", mask, address)
-	}
-	bits, ended := 0, false
-	for _, b := range m.AsSlice() {
-		for i := 7; i >= 0; i-- {
-			one := b>>i&1 == 1
-			if one && ended {
-				return "", fmt.Errorf("netmask %q is not contiguous", mask)
-			}
-			if one {
-				bits++
-			}
-			ended = ended || !one
+	return nil
+}
+
+// physicalOf returns the NICs of version 1.
+func physicalOf(in version1) (out []nic, err error) {
+	for i, v := range in.all {
+		c, ok := v.(dict)
+		if !ok {
+			return nil, fmt.Errorf("%s: it is no mapping", in.name(i))
+		}
+		if c["type"] == "physical" && truthy(c["mac_address"]) {
+			out = append(out, nic{in.name(i), c["mac_address"]})
 		}
 	}
-	return fmt.Sprintf("%s/%d", address, bits), nil
+	return out, nil
+}
+
+// ethernetsOf returns the NICs of version 2 that get a name.
+func ethernetsOf(config dict) (out []nic, err error) {
+	v, has := config["ethernets"]
+	all, ok := v.(dict)
+	if has && !ok {
+		return nil, errors.New("ethernets: it is no mapping")
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		where := "ethernets." + name
+		e, ok := all[name].(dict)
+		if !ok {
+			return nil, fmt.Errorf("%s: it is no mapping", where)
+		}
+		if !truthy(e["set-name"]) {
+			continue
+		}
+		match, ok := e["match"].(dict)
+		if _, has := e["match"]; has && !ok {
+			return nil, fmt.Errorf("%s.match: it is no mapping", where)
+		}
+		if mac := match["macaddress"]; truthy(mac) {
+			out = append(out, nic{where, mac})
+		}
+	}
+	return out, nil
+}
+
+// fits reports whether a value has at most so many bytes of text. Lists that many interfaces share
+// are written for each.
+func fits(v any, left *int) bool {
+	*left -= 8
+	switch v := v.(type) {
+	case string:
+		*left -= len(v)
+	case []string:
+		for _, e := range v {
+			*left -= len(e)
+		}
+	case []any:
+		for _, e := range v {
+			if *left < 0 {
+				return false
+			}
+			fits(e, left)
+		}
+	case dict:
+		for k, e := range v {
+			if *left < 0 {
+				return false
+			}
+			*left -= len(k)
+			fits(e, left)
+		}
+	}
+	return *left >= 0
 }

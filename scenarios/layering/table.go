@@ -319,7 +319,7 @@ var Table = []Row{
 		Package: "guest/debian", May: []string{"guest/sandbox"}, Tests: []string{"scenarios/prerequisites"},
 		Never: slices.Concat([]string{"net", "net/http/..."}, files, kubernetes),
 	},
-	{Package: "guest/cloudinit", Never: slices.Concat([]string{"net", "net/http/..."}, files, kubernetes)},
+	{Package: "guest/cloudinit", Never: slices.Concat([]string{"net", "net/http/..."}, files, kubernetes), Tests: []string{"scenarios/prerequisites", "scenarios/sample"}},
 	{Package: "agent/plugin/...", May: []string{"agent/job", "agent/sys"}, Never: kubernetes, But: utilsClock},
 	{Package: "agent/plugin/disk", May: []string{"agent/job", "agent/sys", "agent/configdrive", "agent/gpt"}, Never: kubernetes, But: utilsClock},
 	{Package: "agent/plugin/mdraid", May: []string{"agent/gpt", "agent/job", "agent/sys"}, Never: kubernetes, But: utilsClock},

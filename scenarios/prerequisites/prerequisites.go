@@ -55,6 +55,7 @@ var Table = []Prerequisite{
 	{Name: "bsdtar", Get: "Debian: libarchive-tools"},
 	{Name: "chromium", Get: "Debian: chromium"},
 	{Name: "cloud-init", Get: "Debian: cloud-init"},
+	{Name: "cloud-init 22.4.2", Get: "Debian 12: cloud-init", find: pythonWith("cloudinit.version as v; assert v.version_string().startswith('22.4.2')")},
 	{Name: "cloudinit", Get: "Debian: cloud-init", find: pythonWith("cloudinit")},
 	{Name: "container engine", Get: "Debian: docker.io; or set DOCKER_HOST", find: containerEngine},
 	{Name: "container image", Get: "make image; or set METALAB_IMAGE", find: containerImage},
@@ -188,7 +189,7 @@ func oneOf(files []string) (string, error) {
 // need not be first in the path.
 var pythons = []string{"python3", "/usr/bin/python3"}
 
-// pythonWith returns a function that finds an interpreter with a module.
+// pythonWith returns a function that finds an interpreter that can import a module.
 func pythonWith(module string) func() (string, error) {
 	return sync.OnceValues(func() (string, error) {
 		for _, python := range pythons {
