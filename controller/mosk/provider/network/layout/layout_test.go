@@ -7,9 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
+	"github.com/metalab-dev/metalab/guest/cloudinit"
 )
 
 func TestSpans(t *testing.T) {
@@ -133,10 +135,58 @@ func TestRender(t *testing.T) {
 		t.Errorf("Render() = %s, %v, want %s", got, err, want)
 	}
 	data, err := NetworkData(got)
-	const wantData = `{"links":[{"ethernet_mac_address":"02:00:00:00:00:aa","id":"eno1","type":"phy"}],` +
+	const wantData = `{"links":[{"ethernet_mac_address":"02:00:00:00:00:aa","id":"eno1","name":"eno1","type":"phy"}],` +
 		`"networks":[{"dns_nameservers":["10.0.0.2","10.0.0.3"],"id":"eno1-0","ip_address":"10.0.0.7","link":"eno1","netmask":"255.255.255.0","routes":[{"gateway":"10.0.0.1","netmask":"0.0.0.0","network":"0.0.0.0"}],"type":"ipv4"}],"services":[]}`
 	if string(data) != wantData || err != nil {
 		t.Errorf("NetworkData() = %s, %v, want %s", data, err, wantData)
+	}
+}
+
+// nics are two NICs of a template, the second without set-name.
+const nics = "version: 2\nethernets: {a: {match: {macaddress: 02:00:00:00:00:01}, set-name: a}, b: {match: {macaddress: 02:00:00:00:00:02}}}\n"
+
+// What a template says of bonds and VLANs arrives in the netplan of a server, by way of network data
+// and cloud-init.
+func TestBondsAndVLANsArriveOnTheServer(t *testing.T) {
+	const config = `{"version": 2, "ethernets": {
+	    "port0": {"match": {"macaddress": "02:00:00:00:00:01"}, "set-name": "lcm0", "mtu": 9000}, "port1": {"match": {"macaddress": "02:00:00:00:00:AA"}}},
+	  "bonds": {"bond0": {"interfaces": ["port0", "port1"], "macaddress": "02:00:00:00:00:BB", "mtu": 9000, "addresses": ["10.0.0.7/24"], "nameservers": {"addresses": ["10.0.0.2"], "search": ["example.com"]},
+	    "parameters": {"mode": "802.3ad", "mii-monitor-interval": 100, "transmit-hash-policy": "layer3+4", "lacp-rate": "fast", "up-delay": 1, "down-delay": 2, "ad-select": "stable",
+	      "arp-interval": 3, "arp-validate": "none", "fail-over-mac-policy": "none", "gratuitous-arp": 4, "min-links": 1, "primary": "port0", "primary-reselect-policy": "always"}}},
+	  "vlans": {"bond0.42": {"id": 42, "link": "bond0", "dhcp4": true}, "v": {"id": 7, "link": "port0", "macaddress": "02:00:00:00:00:CC"}}}`
+	data, err := NetworkData([]byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := cloudinit.Root{}
+	r := cloudinit.Configure(cloudinit.Instance{
+		Source: cloudinit.ConfigDrive, NetworkData: data, NICs: map[string]string{"02:00:00:00:00:01": "enp1s0", "02:00:00:00:00:aa": "eno1"},
+	}, root)
+	if len(r.Ignored) > 0 {
+		t.Errorf("ignored %q", r.Ignored)
+	}
+	var got, want map[string]any
+	if err := yaml.Unmarshal(root["etc/netplan/50-cloud-init.yaml"].Content, &got); err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal([]byte(`network:
+  version: 2
+  ethernets:
+    lcm0: {match: {macaddress: "02:00:00:00:00:01"}, set-name: lcm0, mtu: 9000}
+    eno1: {match: {macaddress: "02:00:00:00:00:aa"}, set-name: eno1}
+  bonds:
+    bond0:
+      {interfaces: [eno1, lcm0], macaddress: "02:00:00:00:00:bb", mtu: 9000, addresses: [10.0.0.7/24], nameservers: {addresses: [10.0.0.2], search: [example.com]},
+      parameters: {mode: 802.3ad, mii-monitor-interval: 100, transmit-hash-policy: layer3+4, lacp-rate: fast, up-delay: 1, down-delay: 2, ad-select: stable,
+        arp-interval: 3, arp-validate: none, fail-over-mac-policy: none, gratuitous-arp: 4, min-links: 1, primary: lcm0, primary-reselect-policy: always}}
+  vlans:
+    bond0.42: {id: 42, link: bond0, dhcp4: true}
+    lcm0.7: {id: 7, link: lcm0, macaddress: "02:00:00:00:00:cc"}
+`), &want); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("netplan of the server (-want +got):\n%s\nnetwork data %s", diff, data)
 	}
 }
 
@@ -155,11 +205,23 @@ func TestTemplateWithMistakes(t *testing.T) {
 		"no gateway":       {`{{gateway_from_subnet "bare"}}`, []string{field, `Subnet "bare" has no spec.gateway`}},
 		"no YAML":          {"version: 2\n  x: [", []string{field, "no YAML"}},
 		"version 1":        {"version: 1", []string{field, "version 1: give 2"}},
-		"bridges":          {"version: 2\nbridges: {br0: {}}", []string{field, "bridges", "use ethernets, bonds and vlans"}},
+		"bridges":          {"version: 2\nbridges: {br1: {}, br0: {}}", []string{field, "bridges.br0: network data have no bridges of a server", "use ethernets, bonds and vlans"}},
+		"tunnels":          {"version: 2\ntunnels: {t: {}}", []string{field, "tunnels", "use ethernets, bonds and vlans"}},
 		"no MAC":           {"version: 2\nethernets: {a: {}}", []string{field, "ethernets.a: match.macaddress"}},
-		"bad address":      {"version: 2\nvlans: {v: {id: 5, link: a, addresses: [10.0.0.1]}}", []string{field, "vlans.v: addresses[0]"}},
-		"lonely route":     {"version: 2\nvlans: {v: {id: 5, link: a, routes: [{to: default, via: 10.0.0.1}]}}", []string{field, "vlans.v: routes"}},
-		"bond's parameter": {"version: 2\nbonds: {b: {interfaces: [a], parameters: {mode: active-backup, mii-monitor-interval: 1}}}", []string{field, "parameters.mii-monitor-interval"}},
+		"bad address":      {nics + "vlans: {v: {id: 5, link: a, addresses: [10.0.0.1]}}", []string{field, "vlans.v: addresses[0]"}},
+		"lonely route":     {nics + "vlans: {v: {id: 5, link: a, routes: [{to: default, via: 10.0.0.1}]}}", []string{field, "vlans.v: routes"}},
+		"lonely servers":   {nics + "vlans: {v: {id: 5, link: a, dhcp4: true, nameservers: {addresses: [10.0.0.1]}}}", []string{field, "vlans.v: nameservers: network data have those of an address alone"}},
+		"VLAN on nothing":  {nics + "vlans: {v: {id: 5, link: c}}", []string{field, `vlans.v: link: there is no interface "c"`}},
+		"bond of nothing":  {nics + "bonds: {x: {interfaces: [a, c]}}", []string{field, `bonds.x: interfaces[1]: there is no interface "c"`}},
+		"NIC's parameters": {"version: 2\nethernets: {a: {match: {macaddress: 02:00:00:00:00:01}, parameters: {mode: 1}}}", []string{field, "ethernets.a: parameters: network data have it of bonds alone"}},
+		"name of a VLAN":   {nics + "vlans: {v: {id: 5, link: a, set-name: w}}", []string{field, "vlans.v: set-name: network data have it of ethernets alone"}},
+		"MAC of a NIC":     {"version: 2\nethernets: {a: {match: {macaddress: 02:00:00:00:00:01}, macaddress: 02:00:00:00:00:02}}", []string{field, "ethernets.a: macaddress: network data have it of bonds and vlans alone"}},
+		"no field":         {nics + "bonds: {x: {interfaces: [a], parameters: {mode: 1, resend-igmp: 1}}}", []string{field, "bonds.x: parameters.resend-igmp: network data have no field for it that Debian 12's cloud-init gives to netplan"}},
+		"lost by Debian":   {nics + "bonds: {x: {interfaces: [a], parameters: {arp-ip-targets: [10.0.0.1]}}}", []string{field, "parameters.arp-ip-targets: Debian 12's cloud-init gives netplan a parameter that it does not know"}},
+		"no parameter":     {nics + "bonds: {x: {interfaces: [a], parameters: {miimon: 1}}}", []string{field, "parameters.miimon: there is no such parameter: give one of ad-select,"}},
+		"parameter's list": {nics + "bonds: {x: {interfaces: [a], parameters: {mode: [1]}}}", []string{field, "parameters.mode: give a text or a number"}},
+		"parameter twice":  {nics + "bonds: {x: {interfaces: [a], parameters: {gratuitous-arp: 1, gratuitious-arp: 2}}}", []string{field, "parameters.gratuitous-arp: it is given twice"}},
+		"primary":          {nics + "bonds: {x: {interfaces: [a], parameters: {primary: b}}}", []string{field, "parameters.primary: b: name one of ethernets that has set-name"}},
 	} {
 		r, err := NewTemplate(templateOf(tt.text), server(), networks)
 		if err == nil {

@@ -18,6 +18,17 @@ type netplan struct {
 	Ethernets map[string]netplanDevice `json:"ethernets,omitempty"`
 	Bonds     map[string]netplanDevice `json:"bonds,omitempty"`
 	VLANs     map[string]netplanDevice `json:"vlans,omitempty"`
+	Bridges   map[string]any           `json:"bridges,omitempty"` // refused
+}
+
+// has reports whether there is an interface of this name for others to stand on.
+func (n netplan) has(name string) bool {
+	for _, all := range []map[string]netplanDevice{n.Ethernets, n.Bonds, n.VLANs} {
+		if _, has := all[name]; has {
+			return true
+		}
+	}
+	return false
 }
 
 type netplanDevice struct {
@@ -43,6 +54,7 @@ type netplanDevice struct {
 
 type nameservers struct {
 	Addresses []string `json:"addresses,omitempty"`
+	Search    []string `json:"search,omitempty"`
 }
 
 type route struct {
@@ -64,27 +76,31 @@ func NetworkData(config []byte) ([]byte, error) {
 	if err := yaml.UnmarshalStrict(config, &in); err != nil {
 		return nil, fmt.Errorf("network data have no such setting: use ethernets, bonds and vlans with addresses, routes, name servers and MTU: %w", err)
 	}
+	if len(in.Bridges) > 0 {
+		name := slices.Min(slices.Collect(maps.Keys(in.Bridges)))
+		return nil, fmt.Errorf("bridges.%s: network data have no bridges of a server: cloud-init takes a link of the type bridge for a NIC: use ethernets, bonds and vlans, and make the bridge by a host OS module", name)
+	}
 	out := document{Links: []map[string]any{}, Networks: []map[string]any{}, Services: []map[string]any{}}
 	for _, kind := range []struct {
 		name    string
 		devices map[string]netplanDevice
-		link    func(string, netplanDevice, map[string]any) error
+		link    func(netplan, netplanDevice, map[string]any) error
 	}{{"ethernets", in.Ethernets, ethernet}, {"bonds", in.Bonds, bond}, {"vlans", in.VLANs, vlan}} {
 		for _, name := range slices.Sorted(maps.Keys(kind.devices)) {
 			d := kind.devices[name]
-			id := name
-			if d.SetName != "" {
-				id = d.SetName
-			}
-			link := map[string]any{"id": id}
+			link := map[string]any{"id": name}
 			if d.MTU != 0 {
 				link["mtu"] = d.MTU
 			}
-			if err := kind.link(id, d, link); err != nil {
+			err := d.misplaced(kind.name)
+			if err == nil {
+				err = kind.link(in, d, link)
+			}
+			if err != nil {
 				return nil, fmt.Errorf("%s.%s: %w", kind.name, name, err)
 			}
 			out.Links = append(out.Links, link)
-			networks, err := networksOf(id, d)
+			networks, err := networksOf(name, d)
 			if err != nil {
 				return nil, fmt.Errorf("%s.%s: %w", kind.name, name, err)
 			}
@@ -94,32 +110,46 @@ func NetworkData(config []byte) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-func ethernet(_ string, d netplanDevice, link map[string]any) error {
+// misplaced refuses the keys that netplan has for interfaces of another kind.
+func (d netplanDevice) misplaced(kind string) error {
+	for _, x := range []struct {
+		key, of string // the kinds that have it
+		has     bool
+	}{
+		{"match", "ethernets", d.Match.MAC != ""},
+		{"set-name", "ethernets", d.SetName != ""},
+		{"macaddress", "bonds vlans", d.MAC != ""}, // network data change no NIC's own
+		{"interfaces", "bonds", d.Interfaces != nil},
+		{"parameters", "bonds", d.Parameters != nil},
+		{"id", "vlans", d.ID != 0},
+		{"link", "vlans", d.Link != ""},
+	} {
+		if x.has && !slices.Contains(strings.Fields(x.of), kind) {
+			return fmt.Errorf("%s: network data have it of %s alone", x.key, strings.ReplaceAll(x.of, " ", " and "))
+		}
+	}
+	return nil
+}
+
+func ethernet(_ netplan, d netplanDevice, link map[string]any) error {
 	link["type"] = "phy"
 	mac := d.Match.MAC
 	if mac == "" {
 		return fmt.Errorf(`match.macaddress: give the MAC address: {{mac N}}`)
 	}
 	link["ethernet_mac_address"] = strings.ToLower(mac)
-	return nil
-}
-
-func bond(_ string, d netplanDevice, link map[string]any) error {
-	link["type"], link["bond_links"] = "bond", d.Interfaces
-	for _, name := range slices.Sorted(maps.Keys(d.Parameters)) {
-		if name != "mode" {
-			return fmt.Errorf("parameters.%s: network data have the mode alone", name)
-		}
-		link["bond_mode"] = d.Parameters[name]
-	}
-	if d.MAC != "" {
-		link["ethernet_mac_address"] = strings.ToLower(d.MAC)
+	if d.SetName != "" {
+		link["name"] = d.SetName // without it a server's cloud-init takes the kernel's
 	}
 	return nil
 }
 
-func vlan(_ string, d netplanDevice, link map[string]any) error {
+func vlan(in netplan, d netplanDevice, link map[string]any) error {
+	if !in.has(d.Link) {
+		return fmt.Errorf("link: there is no interface %q", d.Link)
+	}
 	link["type"], link["vlan_id"], link["vlan_link"] = "vlan", d.ID, d.Link
+	link["vlan_mac_address"] = nil // cloud-init loses all network data without the key
 	if d.MAC != "" {
 		link["vlan_mac_address"] = strings.ToLower(d.MAC)
 	}
@@ -187,7 +217,13 @@ func networksOf(id string, d netplanDevice) (out []map[string]any, err error) {
 		if i == 0 && len(d.Nameservers.Addresses) > 0 {
 			n["dns_nameservers"] = d.Nameservers.Addresses
 		}
+		if i == 0 && len(d.Nameservers.Search) > 0 {
+			n["dns_search"] = d.Nameservers.Search
+		}
 		out = append(out, n)
+	}
+	if len(d.Addresses) == 0 && len(d.Nameservers.Addresses)+len(d.Nameservers.Search) > 0 {
+		return nil, fmt.Errorf("nameservers: network data have those of an address alone: give one of addresses, or none")
 	}
 	if len(routes) > 0 {
 		return nil, fmt.Errorf("routes: via %s: the interface has no address of its family", routes[0].Via)
