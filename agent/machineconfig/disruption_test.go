@@ -97,7 +97,7 @@ func TestFailedActionIsRolledBack(t *testing.T) {
 	c.wantState("Done")
 	c.rendered("r2", ign{files: files("/etc/containers/policy.json", "{}")})
 	c.desire("r2", "")
-	c.wantState("Degraded systemctl reload crio.service ended with code 1: Unit crio.service not found.")
+	c.wantState("Degraded systemctl reload crio.service ended with code 5: Failed to reload crio.service: Unit crio.service not found.")
 	if got := c.read("/etc/containers/policy.json"); got != "-" {
 		t.Errorf("policy.json = %q, want none", got)
 	}

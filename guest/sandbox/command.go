@@ -130,8 +130,10 @@ func (s *System) Exec(ctx context.Context, c Command) (code int, err error) {
 		}()
 		select {
 		case a := <-answered:
-			_, err := io.WriteString(c.Stdout, a.out)
-			return a.code, err
+			out, problems := streamsOf(a.out)
+			_, err := io.WriteString(c.Stdout, out)
+			_, err2 := io.WriteString(c.Stderr, problems)
+			return a.code, errors.Join(err, err2)
 		case <-ctx.Done(): // it may wait for what has started it: a unit that restarts itself
 			return codeSignal + int(syscall.SIGTERM), nil
 		}

@@ -134,6 +134,7 @@ func (h Host) PowerOff(context.Context) error { return asError(powerOff(h.s, nil
 
 func asError(text string, code int) error {
 	if code != 0 {
+		_, text = streamsOf(text)
 		return errors.New("sandbox: " + strings.TrimSpace(text))
 	}
 	return nil

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -140,6 +141,13 @@ func (p *first) prepare() error {
 	}
 	if err := loopbackUp(); err != nil {
 		return err
+	}
+	// Programs ask for systemd by this directory (sd_booted(3)), and by the name of process 1.
+	if err := os.MkdirAll("/run/systemd/system", 0o755); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&[]byte("systemd\x00")[0])), 0, 0, 0); err != nil {
+		return fmt.Errorf("name of the first process: %w", err)
 	}
 	if err := p.serve(); err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // startPath begins to watch the path of a path unit.
@@ -76,10 +75,7 @@ func (s *System) checkPath(u unit, x *started) error {
 	if !trigger {
 		return nil
 	}
-	target := u.get("Path.Unit")
-	if target == "" {
-		target = strings.TrimSuffix(u.name, ".path") + ".service"
-	}
+	target := triggered(u)
 	if target == u.name {
 		return fmt.Errorf("%s: Unit=%s: a path does not start itself", u.name, target)
 	}

@@ -125,6 +125,8 @@ func runProgram(name string, args []string) int {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, errors.Join(err))
 		return 1
 	}
-	fmt.Print(r.Output)
+	out, problems := streamsOf(r.Output)
+	fmt.Fprint(os.Stderr, problems)
+	fmt.Print(out)
 	return r.Code
 }

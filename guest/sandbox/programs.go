@@ -38,7 +38,7 @@ func hostnamectl(s *System, args []string) (string, int) {
 	case len(args) == 0 || args[0] == "status":
 		return " Static hostname: " + name + "\n", 0
 	}
-	return fmt.Sprintf("Unknown command verb %s: use status, or hostname [NAME].\n", args[0]), 1
+	return printed("", fmt.Sprintf("Unknown command verb %s: use status, or hostname [NAME].\n", args[0])), 1
 }
 
 // reboot and powerOff answer and then act, as programs that ask an init system do.
@@ -48,7 +48,7 @@ func powerOff(s *System, _ []string) (string, int) { return s.leave(s.c.PowerOff
 
 func (s *System) leave(do func()) (string, int) {
 	if do == nil {
-		return "this system has no power to control\n", 1
+		return printed("", "this system has no power to control\n"), 1
 	}
 	go func() {
 		defer s.Guard()
@@ -60,7 +60,25 @@ func (s *System) leave(do func()) (string, int) {
 	return "", 0
 }
 
-func fail(program string, err error) (string, int) { return fmt.Sprintf("%s: %v\n", program, err), 1 }
+func fail(program string, err error) (string, int) {
+	return printed("", fmt.Sprintf("%s: %v\n", program, err)), 1
+}
+
+// printed joins what a program writes to its standard output and error, which go through the first
+// process as one text: a NUL is between them.
+func printed(out, err string) string {
+	out = strings.ReplaceAll(out, "\x00", "")
+	if err == "" {
+		return out
+	}
+	return out + "\x00" + err
+}
+
+// streamsOf undoes printed.
+func streamsOf(text string) (out, err string) {
+	out, err, _ = strings.Cut(text, "\x00")
+	return out, err
+}
 
 func withoutOptions(args []string) (out []string) {
 	for _, a := range args {
@@ -69,127 +87,6 @@ func withoutOptions(args []string) (out []string) {
 		}
 	}
 	return out
-}
-
-// verbs are the commands of systemctl (systemctl(1)) that take units.
-var verbs map[string]func(*System, string) (string, error)
-
-func init() { // as programs
-	verbs = map[string]func(*System, string) (string, error){
-		"start":             func(s *System, u string) (string, error) { return "", s.startUnit(u) },
-		"stop":              func(s *System, u string) (string, error) { return "", s.stopUnit(u) },
-		"restart":           func(s *System, u string) (string, error) { return "", s.restartUnit(u) },
-		"reload":            func(s *System, u string) (string, error) { return "", s.reloadUnit(u) },
-		"reload-or-restart": func(s *System, u string) (string, error) { return "", s.restartUnit(u) },
-		"enable":            func(s *System, u string) (string, error) { return "", s.enableUnit(u, true) },
-		"disable":           func(s *System, u string) (string, error) { return "", s.enableUnit(u, false) },
-		"show":              (*System).showUnit,
-		"status":            (*System).showUnit,
-		"reset-failed":      func(s *System, u string) (string, error) { s.units.forget(u); return "", nil },
-		"cat":               (*System).catUnit,
-	}
-}
-
-// Exit codes of systemctl's questions (systemctl(1), "Exit status").
-const (
-	codeInactive = 3
-	codeDisabled = 1
-)
-
-// systemctl manages units (systemctl(1)).
-func systemctl(s *System, args []string) (string, int) {
-	now, quiet := false, false
-	var words []string
-	for _, a := range args {
-		switch a {
-		case "--now":
-			now = true
-		case "-q", "--quiet":
-			quiet = true
-		default:
-			if !strings.HasPrefix(a, "-") {
-				words = append(words, a)
-			}
-		}
-	}
-	if len(words) == 0 {
-		return "systemctl: give a command: start, stop, restart, enable, disable, is-active, is-enabled, show, cat, daemon-reload\n", 1
-	}
-	verb, units := words[0], words[1:]
-	if verb == "daemon-reload" || verb == "daemon-reexec" { // unit files are read when they are used
-		return "", 0
-	}
-	out, code := "", 0
-	for _, u := range units {
-		u = unitName(u)
-		if ask, ok := questions[verb]; ok {
-			state, c := ask(s, u)
-			if code = max(code, c); !quiet {
-				out += state + "\n"
-			}
-			continue
-		}
-		do, ok := verbs[verb]
-		if !ok {
-			return fmt.Sprintf("Unknown command verb %s.\n", verb), 1
-		}
-		text, err := do(s, u)
-		if err == nil && now && (verb == "enable" || verb == "disable") {
-			if verb == "enable" {
-				err = s.startUnit(u)
-			} else {
-				err = s.stopUnit(u)
-			}
-		}
-		if out += text; err != nil {
-			out, code = out+err.Error()+"\n", 1
-		}
-	}
-	if len(units) == 0 {
-		if p, ok := map[string]func(*System, []string) (string, int){"reboot": reboot, "poweroff": powerOff}[verb]; ok {
-			return p(s, nil)
-		}
-		return fmt.Sprintf("systemctl: %s needs a unit\n", verb), 1
-	}
-	return out, code
-}
-
-// questions are answered by a state and an exit code.
-var questions = map[string]func(*System, string) (string, int){
-	"is-active": func(s *System, u string) (string, int) {
-		state := s.units.state(u)
-		switch {
-		case running(state):
-			return state, 0
-		case state == "":
-			state = stateInactive
-		}
-		return state, codeInactive
-	},
-	"is-enabled": func(s *System, u string) (string, int) {
-		switch state, err := s.fileState(u); {
-		case err != nil:
-			return err.Error(), 1
-		case state == "disabled" || state == "masked":
-			return state, codeDisabled
-		default:
-			return state, 0
-		}
-	},
-	"is-failed": func(s *System, u string) (string, int) {
-		if s.units.state(u) == stateFailed {
-			return stateFailed, 0
-		}
-		return "inactive", 1
-	},
-}
-
-// unitName adds the type that systemctl assumes.
-func unitName(u string) string {
-	if strings.Contains(u, ".") {
-		return u
-	}
-	return u + ".service"
 }
 
 // BuiltIn returns the words of a line of a shell that is one program of this package with

@@ -118,7 +118,7 @@ func (s *System) serve(x *started) {
 			r = failure("start-limit-hit", errors.Join(r.err, fmt.Errorf("start-limit-hit: it was started %d times in %v", burst, limit)))
 			break
 		}
-		s.units.set(x, stateActivating, "auto-restart")
+		s.set(x, stateActivating, "auto-restart")
 		if s.c.Sleep(x.quit, u.duration("Service.RestartSec", restartDelay)) != nil {
 			break
 		}
@@ -126,7 +126,7 @@ func (s *System) serve(x *started) {
 		s.units.restarted(x)
 	}
 	failed := r.kind != "" && r.kind != resultSkipped
-	s.units.finish(x, r, x.quit.Err() == nil && failed)
+	s.finish(x, r, x.quit.Err() == nil && failed)
 	if x.quit.Err() == nil && failed {
 		s.report("%s failed: %v", u.name, r.err)
 	}
@@ -224,7 +224,7 @@ func (v *service) once() (r result) {
 		v.x.start(nil)
 	default:
 		v.x.start(nil)
-		v.s.units.set(v.x, stateActive, v.sub())
+		v.s.set(v.x, stateActive, v.sub())
 		r = v.stay()
 	}
 	if v.x.ctx.Err() != nil { // without power nothing more runs
@@ -233,17 +233,17 @@ func (v *service) once() (r result) {
 		}
 		return r
 	}
-	v.s.units.set(v.x, stateDeactivating, "stop")
+	v.s.set(v.x, stateDeactivating, "stop")
 	if up && r.kind == "" {
 		if stop := v.commands(context.Background(), "ExecStop", v.stopTimeout(), nil); stop.kind != "" && r.kind == "" {
 			r = stop
 		}
 	}
-	v.s.units.set(v.x, stateDeactivating, "stop-sigterm")
+	v.s.set(v.x, stateDeactivating, "stop-sigterm")
 	if ended := v.terminate(); up && r.kind == "" && ended.kind != "" {
 		r = ended
 	}
-	v.s.units.set(v.x, stateDeactivating, "stop-post")
+	v.s.set(v.x, stateDeactivating, "stop-post")
 	if post := v.commands(context.Background(), "ExecStopPost", v.stopTimeout(), r.variables()); post.kind != "" && r.kind == "" {
 		r = post
 	}
@@ -285,12 +285,12 @@ func (v *service) start() result {
 		return r
 	}
 	for _, key := range []string{"ExecCondition", "ExecStartPre"} {
-		v.s.units.set(v.x, stateActivating, map[string]string{"ExecCondition": "condition", "ExecStartPre": "start-pre"}[key])
+		v.s.set(v.x, stateActivating, map[string]string{"ExecCondition": "condition", "ExecStartPre": "start-pre"}[key])
 		if r := v.commands(ctx, key, infinity, nil); r.kind != "" {
 			return timeout(r)
 		}
 	}
-	v.s.units.set(v.x, stateActivating, "start")
+	v.s.set(v.x, stateActivating, "start")
 	for _, c := range v.u.lines("ExecStart") {
 		p, err := v.spawn(c, true, nil)
 		if err != nil {
@@ -321,7 +321,7 @@ func (v *service) start() result {
 			return failure("protocol", errors.New("it has ended before it was ready"))
 		}
 	}
-	v.s.units.set(v.x, stateActivating, "start-post")
+	v.s.set(v.x, stateActivating, "start-post")
 	return timeout(v.commands(ctx, "ExecStartPost", infinity, nil))
 }
 
@@ -337,7 +337,7 @@ func (v *service) stay() result {
 		if r.kind != "" || !v.u.is("Service.RemainAfterExit") {
 			return r
 		}
-		v.s.units.set(v.x, stateActive, "exited")
+		v.s.set(v.x, stateActive, "exited")
 	}
 	<-v.x.quit.Done()
 	return result{}

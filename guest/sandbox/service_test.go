@@ -68,7 +68,7 @@ func (a *agents) system(t *testing.T, report func(string)) *sandbox.System {
 func ctl(t *testing.T, s *sandbox.System, args ...string) (string, int) {
 	t.Helper()
 	var out strings.Builder
-	code, err := s.Exec(t.Context(), sandbox.Command{Args: append([]string{"systemctl"}, args...), Stdout: &out})
+	code, err := s.Exec(t.Context(), sandbox.Command{Args: append([]string{"systemctl"}, args...), Stdout: &out, Stderr: &out})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -398,9 +398,8 @@ func (r *session) layer() (Tree, error) {
 			return nil, fmt.Errorf("sandbox: %w", err)
 		}
 	}
-	for _, internal := range []string{"run/" + socketName} {
-		delete(out, internal)
-	}
+	delete(out, "run/systemd/system") // the first process has made it, and the socket is of no layer
+	delete(out, "run/systemd")
 	return out, nil
 }
 

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -35,14 +34,19 @@ func (s *System) startUnits(wait bool, names ...string) error {
 // not hold what comes after the units.
 const bootTimeout = 90 * time.Second
 
-// Boot starts the units that are enabled: the default target with all that it wants. Agents start
-// in no other way.
+// Boot sets the values of sysctl.d, and starts the units that are enabled: the default target with all
+// that it wants. Agents start in no other way.
 func (s *System) Boot() error {
+	if err := s.applySettings(); err != nil {
+		return err
+	}
 	var t *transaction
 	err := s.withUnits(func(l *loader) (err error) { t, err = l.plan(true, "default.target"); return err })
 	if err != nil {
 		return err
 	}
+	s.units.setBooting(true)
+	defer s.units.setBooting(false)
 	s.run(t, nil)
 	timeout := time.NewTimer(bootTimeout)
 	defer timeout.Stop()
@@ -55,6 +59,12 @@ func (s *System) Boot() error {
 		}
 	}
 	return nil
+}
+
+func (u *units) setBooting(on bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.booting = on
 }
 
 // run takes the steps of a transaction, each when those that it waits for have ended, and returns
@@ -217,7 +227,7 @@ func (x *started) onStop(s *System, end func()) {
 		if end != nil {
 			end()
 		}
-		s.units.finish(x, result{}, false)
+		s.finish(x, result{}, false)
 		x.cancel(nil)
 		close(x.done)
 	})
@@ -237,6 +247,12 @@ func (u unit) warnings() (out []string) {
 	return out
 }
 
+// ofDistribution reports whether the server has nothing of its own in a unit.
+func (u unit) ofDistribution() bool {
+	own := func(file string) bool { return file != "" && !strings.HasPrefix(file, vendorDir+"/") }
+	return !own(u.file) && !slices.ContainsFunc(u.drops, own)
+}
+
 func (s *System) tellProblems(u unit) {
 	text := strings.Join(u.warnings(), "\n")
 	s.units.mu.Lock()
@@ -248,7 +264,7 @@ func (s *System) tellProblems(u unit) {
 		s.units.told[u.name+"\n"+text] = true
 	}
 	s.units.mu.Unlock()
-	if told || strings.HasPrefix(path.Clean(u.file), vendorDir+"/") && len(u.drops) == 0 && s.image == nil {
+	if told || kind(u.name) == "target" && u.ofDistribution() {
 		return
 	}
 	for _, w := range u.warnings() {

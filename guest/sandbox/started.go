@@ -21,11 +21,12 @@ const (
 
 // units are the units of a boot that were started.
 type units struct {
-	mu     sync.Mutex
-	closed bool
-	all    map[string]*started
-	starts map[string][]instant // of each unit, the last ones
-	told   map[string]bool      // units whose problems the console has shown
+	mu      sync.Mutex
+	closed  bool
+	booting bool // Boot has not ended
+	all     map[string]*started
+	starts  map[string][]instant // of each unit, the last ones
+	told    map[string]bool      // units whose problems the console has shown
 }
 
 // instant is when a unit was started, by the system's clock and by that of this machine.
@@ -138,10 +139,15 @@ func (s *System) begin(x *started) (ok bool, err error) {
 const maxStarts = 1000
 
 // set sets a state of a unit that runs.
-func (u *units) set(x *started, state, sub string) {
+func (s *System) set(x *started, state, sub string) {
+	u, now := &s.units, s.now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	x.state, x.sub = state, sub
+	x.since = now
+	if state == stateActive {
+		x.active = now
+	}
 }
 
 func (u *units) setMain(x *started, p *process) {
@@ -157,9 +163,11 @@ func (u *units) restarted(x *started) {
 }
 
 // finish sets the state of a unit that has ended.
-func (u *units) finish(x *started, r result, failed bool) {
+func (s *System) finish(x *started, r result, failed bool) {
+	u, now := &s.units, s.now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	x.since = now
 	x.state, x.sub, x.exit = stateInactive, "dead", r.exit
 	if r.kind != "" && r.kind != "canceled" {
 		x.result = r.kind

@@ -97,18 +97,7 @@ func (t *transaction) add(name string) (*step, error) {
 
 // needs adds the units that a unit starts with it.
 func (t *transaction) needs(st *step) error {
-	requires := st.unit.words("Unit.Requires", "Unit.BindsTo")
-	wants := st.unit.words("Unit.Wants", "Unit.Upholds")
-	if strings.HasPrefix(st.unit.file, vendorDir+"/") && kind(st.unit.name) == "target" {
-		// The targets of this machine want its own daemons, as the links in /usr/lib do.
-		machine := func(name string) bool { return kind(name) != "target" }
-		requires, wants = slices.DeleteFunc(requires, machine), slices.DeleteFunc(wants, machine)
-	}
-	requires = append(requires, t.linked(st.unit, ".requires")...)
-	wants = slices.Concat(wants, t.linked(st.unit, ".wants"), t.linked(st.unit, ".upholds"))
-	for _, n := range st.unit.names {
-		wants = append(wants, builtinTargets[n]...)
-	}
+	requires, wants := t.dependencies(st.unit)
 	for _, name := range requires {
 		other, err := t.add(name)
 		if err != nil {
@@ -130,6 +119,28 @@ func (t *transaction) needs(st *step) error {
 		}
 	}
 	return nil
+}
+
+// needed returns the names of the units that a unit starts with it.
+func (t *transaction) needed(u unit) []string {
+	requires, wants := t.dependencies(u)
+	return append(requires, wants...)
+}
+
+// dependencies returns the names of the units that a unit requires and wants.
+func (t *transaction) dependencies(u unit) (requires, wants []string) {
+	requires, wants = u.words("Unit.Requires", "Unit.BindsTo"), u.words("Unit.Wants", "Unit.Upholds")
+	if strings.HasPrefix(u.file, vendorDir+"/") && kind(u.name) == "target" {
+		// The targets of this machine want its own daemons, as the links in /usr/lib do.
+		machine := func(name string) bool { return kind(name) != "target" }
+		requires, wants = slices.DeleteFunc(requires, machine), slices.DeleteFunc(wants, machine)
+	}
+	requires = append(requires, t.linked(u, ".requires")...)
+	wants = slices.Concat(wants, t.linked(u, ".wants"), t.linked(u, ".upholds"))
+	for _, n := range u.names {
+		wants = append(wants, builtinTargets[n]...)
+	}
+	return requires, wants
 }
 
 // linked returns the units that have a link in the directories of a unit. Those of /usr/lib are for
@@ -202,13 +213,8 @@ func (t *transaction) order() {
 	for _, st := range t.steps { // the default dependencies (systemd.target(5), systemd.service(5))
 		switch kind(st.unit.name) {
 		case "target":
-			for _, n := range slices.Concat(st.unit.words("Unit.Wants", "Unit.Requires"), t.linked(st.unit, ".wants"), t.linked(st.unit, ".requires")) {
+			for _, n := range t.needed(st.unit) {
 				behind(st, t.by[n], true)
-			}
-			for _, n := range st.unit.names {
-				for _, w := range builtinTargets[n] {
-					behind(st, t.by[w], true)
-				}
 			}
 		case "service":
 			if !st.unit.isNot("Unit.DefaultDependencies") {

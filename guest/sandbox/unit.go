@@ -25,8 +25,11 @@ type unit struct {
 	inert    []string // keys without an effect here
 }
 
-// maxProblems is how many problems of a unit are kept.
-const maxProblems = 20
+// Bounds of the problems of a unit that are kept.
+const (
+	maxProblems = 20
+	maxInert    = 200
+)
 
 // get returns the last value of a key, as systemd does for keys that are no lists.
 func (u unit) get(key string) string {
@@ -141,7 +144,7 @@ func (u *unit) parseLine(file string, number int, section, line string) string {
 		u.problem("/%s:%d: Unknown key name '%s' in section '%s', ignoring.", file, number, name, section)
 		return section
 	case effectInert:
-		if value != "" && !slices.Contains(u.inert, name+"=") && len(u.inert) < maxProblems {
+		if value != "" && !slices.Contains(u.inert, name+"=") && len(u.inert) < maxInert {
 			u.inert = append(u.inert, name+"=")
 		}
 	}

@@ -1,9 +1,7 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -27,6 +25,7 @@ type loader struct {
 	units map[string]unit   // by name and alias
 	about map[byte]string   // values of specifiers that are the same for all units
 	base  Tree              // files of the installation
+	links map[string]string // the directories of the links that enable units, by name; nil: not read yet
 }
 
 // withUnits calls do with a loader. do must not use the system.
@@ -282,46 +281,4 @@ func (u unit) aliases() (out []string) {
 		}
 	}
 	return out
-}
-
-// enableUnit makes the links of a unit, or removes them, and those of the units of Also=.
-func (s *System) enableUnit(name string, on bool) error {
-	return s.enableUnits(name, on, map[string]bool{})
-}
-
-func (s *System) enableUnits(name string, on bool, seen map[string]bool) error {
-	seen[name] = true
-	u, err := s.readUnit(name)
-	switch {
-	case err != nil && on, err != nil && !errors.As(err, new(*noUnitError)):
-		return err
-	case err != nil: // links of a unit that is gone
-		return err
-	case u.mask && on:
-		return fmt.Errorf("Failed to enable unit: Unit file /%s is masked.", path.Join(enableDir, name)) //nolint:revive // systemctl's words
-	}
-	links := u.installs()
-	if on {
-		put := Tree{}
-		for _, l := range links {
-			put[l] = Node{Mode: fs.ModeSymlink | 0o777, Link: "/" + u.file}
-		}
-		err = s.Put(put)
-	} else {
-		err = s.Remove(links...)
-	}
-	if err != nil {
-		return err
-	}
-	for _, also := range u.words("Install.Also") {
-		if checkName(also) == nil && !seen[also] && len(seen) < maxSteps {
-			if err := s.enableUnits(also, on, seen); err != nil {
-				return err
-			}
-		}
-	}
-	if on && len(links) == 0 && len(u.words("Install.Also")) == 0 {
-		return fmt.Errorf("the unit file %s has no [Install] section: it cannot be enabled", name)
-	}
-	return nil
 }

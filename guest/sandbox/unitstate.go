@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -52,73 +51,42 @@ func (l *loader) fileState(name string) (string, error) {
 
 // enabledIn returns the directory with a link that enables a unit.
 func (l *loader) enabledIn(u unit) string {
+	if l.links == nil {
+		l.links = map[string]string{}
+		for i, dir := range unitDirs {
+			if !strings.HasPrefix(dir, "etc/") && !strings.HasPrefix(dir, "run/") {
+				continue
+			}
+			for sub := range l.dirs[i] { // all of them
+				if !slices.Contains([]string{".wants", ".requires", ".upholds"}, path.Ext(sub)) {
+					continue
+				}
+				names, err := l.f.names(path.Join(dir, sub))
+				if err != nil {
+					continue
+				}
+				for _, n := range names {
+					if l.links[n] == "" {
+						l.links[n] = dir
+					}
+					if t, ok := template(n); ok && l.links[t] == "" {
+						l.links[t] = dir
+					}
+				}
+			}
+		}
+	}
+	if dir := l.links[u.name]; dir != "" {
+		return dir
+	}
 	for i, dir := range unitDirs {
-		if !strings.HasPrefix(dir, "etc/") && !strings.HasPrefix(dir, "run/") {
-			continue
-		}
 		for _, alias := range u.aliases() {
-			if _, ok := l.f.link(path.Join(dir, path.Base(alias))); ok && l.dirs[i][path.Base(alias)] {
-				return dir
-			}
-		}
-		for sub := range l.dirs[i] { // any of them
-			if !slices.Contains([]string{".wants", ".requires", ".upholds"}, path.Ext(sub)) {
-				continue
-			}
-			at := path.Join(dir, sub)
-			if _, ok := l.f.link(path.Join(at, u.name)); ok {
-				return dir
-			}
-			if !isTemplate(u.name) {
-				continue
-			}
-			links, err := l.f.names(at)
-			if err == nil && slices.ContainsFunc(links, func(n string) bool { t, ok := template(n); return ok && t == u.name }) {
-				return dir
+			if l.dirs[i][path.Base(alias)] && strings.HasPrefix(dir, "etc/") {
+				if to, ok := l.f.link(path.Join(dir, path.Base(alias))); ok && path.Base(to) == u.name {
+					return dir
+				}
 			}
 		}
 	}
 	return ""
-}
-
-func (s *System) showUnit(name string) (string, error) {
-	load, file, state, sub, fragment := "loaded", "", stateInactive, "dead", ""
-	u, err := s.readUnit(name)
-	switch {
-	case err != nil:
-		load = "not-found"
-	case u.mask:
-		load = "masked"
-	}
-	if err == nil {
-		name = u.name
-		if file, err = s.fileState(name); err != nil {
-			return "", err
-		}
-		if u.file != "" {
-			fragment = "/" + u.file
-		}
-	}
-	s.units.mu.Lock()
-	if x := s.units.all[name]; x != nil {
-		state, sub = x.state, x.sub
-	}
-	s.units.mu.Unlock()
-	return fmt.Sprintf("Id=%s\nLoadState=%s\nActiveState=%s\nSubState=%s\nUnitFileState=%s\nFragmentPath=%s\n", name, load, state, sub, file, fragment), nil
-}
-
-func (s *System) catUnit(name string) (string, error) {
-	u, err := s.readUnit(name)
-	if err != nil {
-		return "", err
-	}
-	var out strings.Builder
-	for _, file := range slices.Concat([]string{u.file}, u.drops) {
-		b, err := s.readAtMost(file, maxConfig)
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(&out, "# /%s\n%s\n", file, b)
-	}
-	return out.String(), nil
 }
