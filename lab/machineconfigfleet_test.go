@@ -98,7 +98,7 @@ func (n *machineConfigNode) run(ctx context.Context) error {
 	for boot := 1; ; boot++ {
 		rebooted := make(chan struct{})
 		s := sandbox.New(sandbox.Config{
-			Base: debian.Base(debian.Bookworm), Store: &n.disk, Dir: n.dir, RequireLimits: true, Boot: sys.Boot{ID: fmt.Sprintf("%s-%d", n.name, boot)}, Now: n.lab.clock.Now,
+			Base: debian.Base(debian.Bookworm), Store: &n.disk, Dir: n.dir, Lowers: n.lab.agents.systems.lowers, RequireLimits: true, Boot: sys.Boot{ID: fmt.Sprintf("%s-%d", n.name, boot)}, Now: n.lab.clock.Now,
 			Reboot: sync.OnceFunc(func() { close(rebooted) }),
 		})
 		token := sandbox.Tree{"etc/lab-agent/token": sandbox.File(0o600, n.token)}

@@ -217,6 +217,7 @@ type cluster struct {
 	garble   func(path string, b []byte) []byte
 
 	dir     string // directory for mounts
+	lowers  *sandbox.Lowers
 	disk    diskStore
 	system  *sandbox.System
 	boot    int
@@ -305,7 +306,8 @@ func (c *cluster) damage(change func(b []byte)) {
 
 func newCluster(t testing.TB) *cluster {
 	t.Helper()
-	c := &cluster{t: t, dir: t.TempDir(), api: newAPI(), drains: true, clock: clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
+	dir := t.TempDir()
+	c := &cluster{t: t, dir: dir, lowers: sandbox.NewLowers(filepath.Join(dir, "lowers")), api: newAPI(), drains: true, clock: clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	c.registry = ociregistry.New(ociregistry.Logger(log.New(io.Discard, "", 0)))
 	c.api.put(nodeAt, map[string]any{"metadata": map[string]any{"name": "node-0", "uid": "u"}})
 	c.api.put(mcnAt, map[string]any{"metadata": map[string]any{"name": "node-0"}})
@@ -324,7 +326,7 @@ func newCluster(t testing.TB) *cluster {
 // startSystem boots the node and starts the daemon.
 func (c *cluster) startSystem() {
 	c.boot++
-	c.system = sandbox.New(sandbox.Config{Base: sandbox.Tree{"etc/os-release": sandbox.File(0o644, "ID=installed\n")}, Store: &c.disk, Dir: filepath.Join(c.dir, "mounts"), RequireLimits: true, Boot: sys.Boot{ID: fmt.Sprint("boot-", c.boot)}, Now: c.clock.Now})
+	c.system = sandbox.New(sandbox.Config{Base: sandbox.Tree{"etc/os-release": sandbox.File(0o644, "ID=installed\n")}, Store: &c.disk, Dir: filepath.Join(c.dir, "mounts"), Lowers: c.lowers, RequireLimits: true, Boot: sys.Boot{ID: fmt.Sprint("boot-", c.boot)}, Now: c.clock.Now})
 	h := &host{Host: c.system.Host(), c: c}
 	if c.host != nil {
 		h.fail, h.ran = c.host.fail, c.host.ran

@@ -27,8 +27,8 @@ func copiesOf(t *testing.T, dir, file string) []string {
 func TestSystemsShareTheirBase(t *testing.T) {
 	needNamespaces(t)
 	dir := filepath.Join(t.TempDir(), "lowers")
-	lowers, files := sandbox.NewLowers(dir), base()
-	shared := func(c *sandbox.Config) { c.Lowers, c.Base = lowers, files }
+	own, files := sandbox.NewLowers(dir), base()
+	shared := func(c *sandbox.Config) { c.Lowers, c.Base = own, files }
 	a, _ := booted(t, shared)
 	b, _ := booted(t, shared)
 	var group sync.WaitGroup
@@ -57,7 +57,7 @@ func TestSystemsShareTheirBase(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := lowers.Close(); err != nil {
+	if err := own.Close(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -68,11 +68,11 @@ func TestSystemsShareTheirBase(t *testing.T) {
 // Commands see the files of their system alone, below directories with the attributes of the base.
 func TestCommandsSeeTheFilesOfTheirSystem(t *testing.T) {
 	needNamespaces(t)
-	lowers, files := sandbox.NewLowers(filepath.Join(t.TempDir(), "lowers")), base()
+	own, files := sandbox.NewLowers(filepath.Join(t.TempDir(), "lowers")), base()
 	files["var/lib/dbus"] = sandbox.Node{Mode: fs.ModeDir | 0o750}
 	for _, id := range []string{"1", "2"} {
 		s, _ := booted(t, func(c *sandbox.Config) {
-			c.Lowers, c.Base = lowers, files
+			c.Lowers, c.Base = own, files
 			c.Own = sandbox.Tree{
 				"etc/machine-id":          sandbox.File(0o444, id+"\n"),
 				"var/lib/dbus/machine-id": {Mode: fs.ModeSymlink | 0o777, Link: "/etc/machine-id"},
@@ -101,10 +101,10 @@ func TestUnusedBasesAreRemoved(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "1", "etc", "stale"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	lowers := sandbox.NewLowers(dir)
+	own := sandbox.NewLowers(dir)
 	for i := range 7 {
 		s, _ := booted(t, func(c *sandbox.Config) {
-			c.Lowers, c.Base = lowers, sandbox.Tree{fmt.Sprintf("etc/%d", i): sandbox.File(0o644, "")}
+			c.Lowers, c.Base = own, sandbox.Tree{fmt.Sprintf("etc/%d", i): sandbox.File(0o644, "")}
 		})
 		if out, _ := run(t, s, "ls /etc"); out != fmt.Sprintln(i) {
 			t.Errorf("base %d has the files %q", i, out)
@@ -143,8 +143,8 @@ func TestBaseIsWrittenAgainAfterAnError(t *testing.T) {
 // what a command has set is there for the next.
 func TestValuesOfTheKernelAreTheServers(t *testing.T) {
 	needNamespaces(t)
-	lowers := sandbox.NewLowers(filepath.Join(t.TempDir(), "lowers"))
-	shared := func(c *sandbox.Config) { c.Lowers = lowers }
+	own := sandbox.NewLowers(filepath.Join(t.TempDir(), "lowers"))
+	shared := func(c *sandbox.Config) { c.Lowers = own }
 	s, _ := booted(t, shared)
 	const look = "cd /proc/sys; cat kernel/hostname vm/swappiness net/ipv4/ip_forward; [ $(cat kernel/random/uuid) != $(cat kernel/random/uuid) ] && echo differ"
 	before, _ := run(t, s, look+"; echo 9 > vm/swappiness; echo 1 > net/ipv4/ip_forward")

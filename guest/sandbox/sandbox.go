@@ -36,7 +36,8 @@ type Config struct {
 	// Dir is a directory of this machine that is made for the first command, has the
 	// mounts of the running system, /run and /tmp, and is removed by Close.
 	Dir string
-	// Lowers has the files that systems have in common on disk. nil: each session writes them.
+	// Lowers has the files that systems have in common on disk. nil: a directory beside Dir has
+	// those of this system, and is removed by Close.
 	Lowers *Lowers
 	// Programs are names of the calling program in the system ("lab-agent"), beside
 	// systemctl and the like.
@@ -88,23 +89,24 @@ func (l Limits) orDefault() Limits {
 type System struct {
 	c Config
 
-	mu        sync.Mutex
-	session   *session // session of the running processes; nil: none
-	memory    Tree     // /run and /tmp of this boot, where no command has run
-	units     units
-	closed    bool
-	saved     [sha256.Size]byte // SHA-256 of the layer that was stored last
-	opened    bool              // the disk was read in this boot
-	base      Tree              // files of the booted root, which other systems share
-	own       Tree              // those of this system alone
-	lower     lower             // both
-	image     *Tree             // image of the booted root, which other systems share
-	roots     bool              // the disk has others than the installation's
-	decoded   decoded           // the layer that was read last
-	watches   watches
-	cgroups   string    // directory of control groups
-	unlimited sync.Once // reports that there are no limits
-	values    struct {
+	mu          sync.Mutex
+	session     *session // session of the running processes; nil: none
+	memory      Tree     // /run and /tmp of this boot, where no command has run
+	units       units
+	closed      bool
+	saved       [sha256.Size]byte // SHA-256 of the layer that was stored last
+	opened      bool              // the disk was read in this boot
+	base        Tree              // files of the booted root, which other systems share
+	own         Tree              // those of this system alone
+	lower       lower             // both
+	image       *Tree             // image of the booted root, which other systems share
+	roots       bool              // the disk has others than the installation's
+	decoded     decoded           // the layer that was read last
+	watches     watches
+	closeLowers func() error // nil: other systems have them, too
+	cgroups     string       // directory of control groups
+	unlimited   sync.Once    // reports that there are no limits
+	values      struct {
 		sync.Mutex
 		sysctl map[string]string // values that commands have set under /proc/sys, by path
 	}
@@ -119,7 +121,12 @@ func New(c Config) *System {
 	if c.Sleep == nil {
 		c.Sleep = sleep
 	}
-	return &System{c: c, memory: Tree{}, cgroups: cgroupRoot}
+	s := &System{c: c, memory: Tree{}, cgroups: cgroupRoot}
+	if c.Lowers == nil && c.Dir != "" {
+		s.c.Lowers = NewLowers(c.Dir + ".lowers")
+		s.closeLowers = s.c.Lowers.Close
+	}
+	return s
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -161,7 +168,11 @@ func (s *System) Close() error {
 		err = session.end()
 	}
 	s.units.stopAll(ErrClosed)
-	return errors.Join(err, s.removeDir())
+	err = errors.Join(err, s.removeDir())
+	if s.closeLowers != nil {
+		err = errors.Join(err, s.closeLowers())
+	}
+	return err
 }
 
 // Shutdown ends the services and stores the files, as an orderly shutdown does before

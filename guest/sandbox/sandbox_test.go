@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -68,12 +69,26 @@ func base() sandbox.Tree {
 	}
 }
 
+// The systems of the tests share what is below their layers.
+var (
+	theBase = base()
+	lowers  = sandbox.NewLowers(filepath.Join(os.TempDir(), fmt.Sprintf("lowers-%d", os.Getpid())))
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := lowers.Close(); err != nil {
+		panic(err)
+	}
+	os.Exit(code)
+}
+
 // booted returns a system that ends with the test, and its store. Its commands fail where the
 // kernel does not limit them: a test must not depend on the watcher to leave the machine alive.
 func booted(t *testing.T, change ...func(*sandbox.Config)) (*sandbox.System, *memory) {
 	t.Helper()
 	m := &memory{}
-	c := sandbox.Config{Base: base(), Store: m, Dir: filepath.Join(t.TempDir(), "root"), RequireLimits: true}
+	c := sandbox.Config{Base: theBase, Store: m, Dir: filepath.Join(t.TempDir(), "root"), Lowers: lowers, RequireLimits: true}
 	for _, ch := range change {
 		ch(&c)
 	}

@@ -274,11 +274,7 @@ func (r *session) makeDirs(s *System, layer Tree) error {
 	if err := errors.Join(os.MkdirAll(filepath.Dir(r.dir), 0o700), os.Mkdir(r.dir, 0o700)); err != nil {
 		return err
 	}
-	lowers := s.c.Lowers
-	if lowers == nil {
-		lowers = NewLowers(filepath.Join(r.dir, "lowers"))
-	}
-	var err error
+	lowers, err := s.c.Lowers, error(nil)
 	if r.base, err = r.lower(lowers.base(s.base)); err != nil {
 		return err
 	}
