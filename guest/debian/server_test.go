@@ -33,11 +33,14 @@ func (l *layer) Save(b []byte) error {
 	return nil
 }
 
-// checks are lines of a shell on a server, each of which must succeed.
-const checks = `check() { "$@" >/tmp/out 2>&1 || { echo "$* ended with code $?:"; cat /tmp/out; failed=1; }; }
+// functions are of the shell in which the scripts below run.
+const functions = `check() { "$@" >/tmp/out 2>&1 || { echo "$* ended with code $?:"; cat /tmp/out; failed=1; }; }
 is() { [ "$1" = "$2" ] || { echo "got '$1', want '$2'"; failed=1; }; }
 here() { command -v "$1" >/dev/null; }
+`
 
+// checks are those of programs that read the tree.
+const checks = `
 check pwck -r -q
 check grpck -r
 check sh -n /etc/profile
@@ -46,7 +49,6 @@ for f in /etc/update-motd.d/* /etc/grub.d/*; do [ ! -e "$f" ] || check sh -n "$f
 is "$(sh -lc 'echo $PATH')" /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 is "$(sh -c '. /etc/os-release; echo $ID')" "$WANT_ID"
 is "$(cat /usr/lib/os-release)" "$(cat /etc/os-release)"
-is "$(stat -c %a:%U:%G /etc/shadow /var/tmp | tr '\n' ' ')" "640:root:${WANT_SHADOW} 1777:root:root "
 is "$(getent hosts localhost | tr -s ' ')" "::1 localhost ip6-localhost ip6-loopback"
 is "$(getent passwd nobody)" nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
 here visudo && check visudo -c
@@ -56,7 +58,13 @@ here grub-script-check && [ -e /boot/grub/grub.cfg ] && check grub-script-check 
 here sshd && { mkdir -p /run/sshd; ssh-keygen -q -N '' -t ed25519 -f /etc/ssh/ssh_host_ed25519_key; check sshd -t; }
 here findmnt && is "$(findmnt --tab-file /etc/fstab -n -o TARGET /)" /
 [ -e /etc/apt ] && here apt-get && check apt-get indextargets
+exit ${failed:-0}
+`
 
+// users make accounts and log in as them: only the superuser of this machine can give a server files
+// and processes of others.
+const users = `
+is "$(stat -c %a:%U:%G /etc/shadow /var/tmp | tr '\n' ' ')" "640:root:${WANT_SHADOW} 1777:root:root "
 useradd -m -c 'Bob B.' -s /bin/bash bob || failed=1
 is "$(id bob)" "uid=1000(bob) gid=1000(bob) groups=1000(bob)"
 is "$(getent group bob)" bob:x:1000:
@@ -69,11 +77,6 @@ check chage -l bob
 check pwck -r -q
 check grpck -r
 check userdel svc
-exit ${failed:-0}
-`
-
-// logins need processes of another user, which only the superuser of this machine gives a server.
-const logins = `is() { [ "$1" = "$2" ] || { echo "got '$1', want '$2'"; failed=1; }; }
 is "$(su - bob -c 'id -un; id -gn; pwd; echo $HOME $LOGNAME' 2>&1 | tr '\n' ' ')" "bob bob /home/bob /home/bob bob "
 is "$(su - bob -c 'echo $PATH')" "$WANT_PATH"
 is "$(su -s /bin/sh nobody -c 'id -u')" 65534
@@ -104,11 +107,11 @@ func TestProgramsTakeTheTreeForTheirOwn(t *testing.T) {
 			})
 			scripts := []string{checks}
 			if os.Getuid() == 0 {
-				scripts = append(scripts, logins)
+				scripts = append(scripts, users)
 			}
 			for _, script := range scripts {
 				var out strings.Builder
-				code, err := s.Exec(patience.Within(t, time.Minute), sandbox.Command{Args: []string{"/bin/bash", "-c", script}, Env: env, Stdout: &out, Stderr: &out})
+				code, err := s.Exec(patience.Within(t, time.Minute), sandbox.Command{Args: []string{"/bin/bash", "-c", functions + script}, Env: env, Stdout: &out, Stderr: &out})
 				if err != nil || code != 0 {
 					t.Errorf("code %d, %v:\n%s", code, err, out.String())
 				}
