@@ -78,7 +78,7 @@ type Group struct {
 	Quirks []string `json:"quirks,omitempty"`
 	// OSRelease are fields of os-release(5) of the servers that boot an image of the
 	// user's: {ID: ubuntu, VERSION_ID: "22.04", VERSION_CODENAME: jammy}; absent: those of
-	// the lab's image.
+	// the lab's image. The server's other files follow them.
 	OSRelease map[string]string `json:"osRelease,omitempty"`
 }
 
