@@ -50,7 +50,8 @@ func (b *builder) apt() {
 type source struct{ url, suites string }
 
 // sources adds where packages come from (sources.list(5)): Debian 12 and Ubuntu 22.04 list them on
-// lines, the later ones as paragraphs.
+// lines, the later ones as paragraphs. They are switched off: with a source that a server does not
+// reach, each update of the lists would take seconds, and fail.
 func (b *builder) sources() {
 	components, keyring := "main contrib non-free-firmware", "/usr/share/keyrings/debian-archive-keyring.gpg"
 	all := []source{{"http://deb.debian.org/debian", "NAME NAME-updates"}, {"http://deb.debian.org/debian-security", "NAME-security"}}
@@ -67,16 +68,16 @@ func (b *builder) sources() {
 	for _, s := range all {
 		suites := strings.ReplaceAll(s.suites, "NAME", b.codename)
 		for suite := range strings.FieldsSeq(suites) {
-			lines = append(lines, "deb "+s.url+" "+suite+" "+components+"\n")
+			lines = append(lines, "# deb "+s.url+" "+suite+" "+components+"\n")
 		}
-		paragraphs = append(paragraphs, "Types: deb\nURIs: "+s.url+"\nSuites: "+suites+"\nComponents: "+components+"\nSigned-By: "+keyring+"\n")
+		paragraphs = append(paragraphs, "Enabled: no\nTypes: deb\nURIs: "+s.url+"\nSuites: "+suites+"\nComponents: "+components+"\nSigned-By: "+keyring+"\n")
 	}
 	if b.atLeast(13, 24) {
 		b.file("etc/apt/sources.list", "# Packages come from what sources.list.d/"+name+" lists.\n")
-		b.file("etc/apt/sources.list.d/"+name, strings.Join(paragraphs, "\n"))
+		b.file("etc/apt/sources.list.d/"+name, "# A server of a lab reaches none of these.\n"+strings.Join(paragraphs, "\n"))
 		return
 	}
-	b.file("etc/apt/sources.list", strings.Join(lines, ""))
+	b.file("etc/apt/sources.list", "# A server of a lab reaches none of these.\n"+strings.Join(lines, ""))
 }
 
 // debconf is where the answers to the questions of packages are stored (debconf.conf(5)).

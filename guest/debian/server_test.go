@@ -57,7 +57,7 @@ here logrotate && check logrotate -d /etc/logrotate.conf
 here grub-script-check && [ -e /boot/grub/grub.cfg ] && check grub-script-check /boot/grub/grub.cfg
 here sshd && { mkdir -p /run/sshd; ssh-keygen -q -N '' -t ed25519 -f /etc/ssh/ssh_host_ed25519_key; check sshd -t; }
 here findmnt && is "$(findmnt --tab-file /etc/fstab -n -o TARGET /)" /
-[ -e /etc/apt ] && here apt-get && check apt-get indextargets
+[ -e /etc/apt ] && here apt-get && check apt-get update && is "$(cat /tmp/out)" "Reading package lists..."
 exit ${failed:-0}
 `
 
