@@ -29,36 +29,60 @@ type link struct {
 // maxLinks bounds the interfaces of a server.
 const maxLinks = 1024
 
-// set sets a parameter. Those that are called as an attribute are it, as cloud-init has both in one
-// mapping.
-func (l *link) set(key string, v any) error {
-	switch key {
-	case "mac_address":
-		l.mac = v
-	case "mtu":
-		l.mtu = v
-	case "accept-ra":
-		l.acceptRA = v
-	case "match":
-		l.match = v
-	case "bond-master":
-		l.bond = v
-	case "bridge_ports":
-		ports, ok := v.([]any)
-		if !ok {
-			return errors.New("params.bridge_ports: it is no list")
-		}
-		l.ports = ports
-	default:
-		l.params[key] = v
-	}
-	return nil
+// parameter is a parameter of a bond or bridge, or one that is called as an attribute.
+type parameter struct {
+	key   string
+	value any
 }
 
-func (l *link) setAll(params dict) error {
+// parametersOf returns the parameters of a command that have an effect, and names the others: a bond
+// gives its own to each member.
+func (a *links) parametersOf(c dict, kind string) (out []parameter, err error) {
+	v, has := c["params"]
+	params, ok := v.(dict)
+	if has && !ok {
+		return nil, errors.New("params: it is no mapping")
+	}
 	for _, k := range slices.Sorted(maps.Keys(params)) {
-		if err := l.set(k, params[k]); err != nil {
-			return err
+		_, ofBond := bondParameters[strings.ReplaceAll(k, "_", "-")]
+		_, ofBridge := bridgeParameters[k]
+		if ofBond || ofBridge || attributes[k] {
+			out = append(out, parameter{k, params[k]})
+		}
+		if params[k] != nil && !attributes[k] && (kind == "bond" && !ofBond || kind == "bridge" && !ofBridge) {
+			a.r.ignore("%s of %s is not applied: cloud-init's netplan has no such parameter", k, pyText(c["name"]))
+		}
+	}
+	return out, nil
+}
+
+// attributes are the parameters that are attributes of a link: cloud-init has both in one mapping.
+var attributes = map[string]bool{"type": true, "mac_address": true, "mtu": true, "accept-ra": true, "match": true, "bond-master": true, "bridge_ports": true}
+
+// set sets parameters.
+func (l *link) set(params []parameter) error {
+	for _, p := range params {
+		switch p.key {
+		case "type":
+			l.kind, _ = p.value.(string)
+		case "mac_address":
+			l.mac = p.value
+		case "mtu":
+			l.mtu = p.value
+		case "accept-ra":
+			l.acceptRA = p.value
+		case "match":
+			l.match = p.value
+		case "bond-master":
+			l.bond = p.value
+		case "bridge_ports":
+			ports, ok := p.value.([]any)
+			if !ok {
+				return errors.New("params.bridge_ports: it is no list")
+			}
+			l.ports = ports
+		default:
+			l.params[p.key] = p.value
 		}
 	}
 	return nil
@@ -69,7 +93,7 @@ type links struct {
 	byName          map[string]*link
 	servers, search []any
 	ofNames         []string // interfaces that name servers are for
-	r               *Result
+	r               *losses
 }
 
 // version1 are commands of version 1, and how a message names each by its number.
@@ -86,7 +110,7 @@ var required = map[string][]string{
 
 // linksOf reads the commands of version 1 (cloud-init, "Networking config Version 1"), as
 // network_state.parse_config_v1 of cloud-init 22.4.2 does. An error is one that loses all of them there.
-func linksOf(in version1, r *Result) (*links, error) {
+func linksOf(in version1, r *losses) (*links, error) {
 	all := &links{byName: map[string]*link{}, r: r}
 	for i, v := range in.all {
 		at := in.name(i)
@@ -130,7 +154,11 @@ func (a *links) command(kind string, c dict) error {
 	case "bridge":
 		return a.bridge(c)
 	}
-	l, err := a.declare(kind, c)
+	params, err := a.parametersOf(c, kind)
+	if err != nil {
+		return err
+	}
+	l, err := a.declare(kind, c, params)
 	if err != nil {
 		return err
 	}
@@ -138,7 +166,7 @@ func (a *links) command(kind string, c dict) error {
 	case "vlan":
 		l.vlanID, l.vlanLink = c["vlan_id"], c["vlan_link"]
 	case "bond":
-		return a.bond(l, c)
+		return a.bond(l, c, params)
 	case "infiniband":
 		a.r.ignore("the interface %s is not applied: cloud-init's netplan has no infiniband", l.name)
 	case "loopback":
@@ -163,7 +191,7 @@ func (a *links) link(name string) (*link, error) {
 }
 
 // declare reads what all interfaces have.
-func (a *links) declare(kind string, c dict) (*link, error) {
+func (a *links) declare(kind string, c dict, params []parameter) (*link, error) {
 	if isCollection(c["name"]) {
 		return nil, errors.New("name: it is no text")
 	}
@@ -171,11 +199,7 @@ func (a *links) declare(kind string, c dict) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	params, ok := c["params"].(dict)
-	if _, has := c["params"]; has && !ok {
-		return nil, errors.New("params: it is no mapping")
-	}
-	if err := l.setAll(params); err != nil {
+	if err := l.set(params); err != nil {
 		return nil, err
 	}
 	l.kind, l.mac, l.mtu, l.acceptRA, l.subnets = kind, c["mac_address"], c["mtu"], nil, nil
@@ -201,9 +225,8 @@ func (a *links) declare(kind string, c dict) (*link, error) {
 
 // bond reads a bond, whose parameters its members get as well. A member that there is not before
 // it is taken for a bond until it is declared.
-func (a *links) bond(l *link, c dict) error {
-	params := c["params"].(dict) // declare has refused others
-	if err := l.setAll(params); err != nil {
+func (a *links) bond(l *link, c dict, params []parameter) error {
+	if err := l.set(params); err != nil {
 		return err
 	}
 	l.isBond = true
@@ -227,7 +250,7 @@ func (a *links) bond(l *link, c dict) error {
 			a.r.ignore("%s is no interface of %s: %s has it, too", m.name, pyText(m.bond), l.name)
 		}
 		m.bond = l.name
-		if err := m.setAll(params); err != nil {
+		if err := m.set(params); err != nil {
 			return err
 		}
 	}
@@ -248,14 +271,17 @@ func (a *links) bridge(c dict) error {
 			return err
 		}
 	}
-	l, err := a.declare("bridge", c)
+	params, err := a.parametersOf(c, "bridge")
 	if err != nil {
 		return err
 	}
-	if l.ports = ports; c["params"] != nil {
-		if err := l.setAll(c["params"].(dict)); err != nil { // declare has refused others
-			return err
-		}
+	l, err := a.declare("bridge", c, params)
+	if err != nil {
+		return err
+	}
+	l.ports = ports
+	if err := l.set(params); err != nil {
+		return err
 	}
 	stp, has := l.params["bridge_stp"]
 	if _, isBool := stp.(bool); !has || stp == nil || isBool {

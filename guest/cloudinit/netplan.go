@@ -97,13 +97,6 @@ func (a *links) device(l *link) (dict, error) {
 	if mac != "" {
 		out["macaddress"] = mac
 	}
-	for _, k := range slices.Sorted(maps.Keys(l.params)) {
-		_, ofBond := bondParameters[strings.ReplaceAll(k, "_", "-")]
-		_, ofBridge := bridgeParameters[k]
-		if l.params[k] != nil && (l.kind == "bond" && l.isBond && !ofBond || l.kind == "bridge" && !ofBridge) {
-			a.r.ignore("%s of %s is not applied: cloud-init's netplan has no such parameter", k, l.name)
-		}
-	}
 	return out, nil
 }
 
@@ -138,16 +131,14 @@ func (a *links) members(l *link, out dict) {
 
 // bridgeOf adds the ports and parameters of a bridge.
 func bridgeOf(l *link, out dict) error {
-	var ports []string
-	for _, p := range l.ports {
-		s, ok := p.(string)
-		if !ok {
+	ports := listOf(l.ports)
+	for _, p := range ports {
+		if _, ok := p.(string); !ok {
 			return fmt.Errorf("bridge_interfaces: %s is no text: quote it", pyText(p))
 		}
-		ports = append(ports, s)
 	}
-	slices.Sort(ports)
-	out["interfaces"] = append([]string{}, ports...)
+	slices.SortFunc(ports, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+	out["interfaces"] = ports
 	params := dict{}
 	for k, name := range bridgeParameters {
 		v := l.params[k]
@@ -172,7 +163,7 @@ func bridgeOf(l *link, out dict) error {
 // byPort reads a list of "PORT NUMBER".
 func byPort(v any) (dict, error) {
 	list, ok := v.([]any)
-	if !ok && truthy(v) {
+	if !ok && v != "" {
 		return nil, errors.New(`give a list of "PORT NUMBER"`)
 	}
 	out := dict{}

@@ -27,7 +27,7 @@ func applyNetwork(i Instance, root Root, r *Result) {
 	if len(i.NetworkData) == 0 {
 		return
 	}
-	found := Result{}
+	found := losses{}
 	out, err := netplanOf(i, &found)
 	left := maxScalars
 	if err == nil && !fits(out, &left) {
@@ -35,7 +35,7 @@ func applyNetwork(i Instance, root Root, r *Result) {
 	}
 	if err == nil {
 		var b []byte
-		if b, err = yaml.Marshal(dict{"network": out}); err == nil {
+		if b, err = yaml.Marshal(nodeOf(dict{"network": out})); err == nil {
 			root.write(netplanFile, 0o644, string(b))
 		}
 	}
@@ -45,13 +45,25 @@ func applyNetwork(i Instance, root Root, r *Result) {
 	case err != nil:
 		found.ignore("the network data are not applied, as cloud-init loses all of them for this: %v", err)
 	}
+	r.Ignored = append(r.Ignored, found.lines...)
+	if found.more > 0 {
+		r.ignore("the network data have %d more items that are not applied", found.more)
+	}
+}
+
+// losses are the items of network data that are not applied, each a line of the console.
+type losses struct {
+	lines []string
+	more  int // after the first ones
+}
+
+func (l *losses) ignore(format string, args ...any) {
 	const most = 32
-	for _, line := range found.Ignored[:min(most, len(found.Ignored))] {
-		r.ignore("%s", oneLine(line))
+	if len(l.lines) == most {
+		l.more++
+		return
 	}
-	if more := len(found.Ignored) - most; more > 0 {
-		r.ignore("the network data have %d more items that are not applied", more)
-	}
+	l.lines = append(l.lines, oneLine(fmt.Sprintf(format, args...)))
 }
 
 // oneLine bounds a line of the console, which has texts of the network data in it.
@@ -70,7 +82,7 @@ func oneLine(line string) string {
 }
 
 // netplanOf returns the configuration for netplan.
-func netplanOf(i Instance, r *Result) (dict, error) {
+func netplanOf(i Instance, r *losses) (dict, error) {
 	if i.Source != NoCloud {
 		return ofNetworkData(i, r)
 	}
@@ -113,7 +125,7 @@ func netplanOf(i Instance, r *Result) (dict, error) {
 }
 
 // ofNetworkData returns that of network_data.json.
-func ofNetworkData(i Instance, r *Result) (dict, error) {
+func ofNetworkData(i Instance, r *losses) (dict, error) {
 	doc, err := parseJSON(i.NetworkData)
 	if err == nil && doc == nil {
 		err = errors.New("it is null")
@@ -128,7 +140,7 @@ func ofNetworkData(i Instance, r *Result) (dict, error) {
 	return ofVersion1(in, i, r)
 }
 
-func ofVersion1(in version1, i Instance, r *Result) (dict, error) {
+func ofVersion1(in version1, i Instance, r *losses) (dict, error) {
 	nics, err := physicalOf(in)
 	if err == nil {
 		err = present(nics, i.NICs)
@@ -215,10 +227,6 @@ func fits(v any, left *int) bool {
 	switch v := v.(type) {
 	case string:
 		*left -= len(v)
-	case []string:
-		for _, e := range v {
-			*left -= len(e)
-		}
 	case []any:
 		for _, e := range v {
 			if *left < 0 {

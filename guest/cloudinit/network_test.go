@@ -138,12 +138,30 @@ func TestNetworkDataAreBounded(t *testing.T) {
 		{"what all interfaces share", ConfigDrive, `{"links":[` + many(1000, link) + `],"networks":[` + many(1000, func(i int) string { return fmt.Sprintf(`{"link":%d,"type":"ipv4","ip_address":"192.0.2.1"}`, i) }) +
 			`],"services":[{"type":"dns","address":"` + strings.Repeat("x", 100_000) + `"}]}`, "the configuration for netplan has more than 4194304 bytes"},
 		{"many lines", ConfigDrive, `{"links":[],` + many(100, func(i int) string { return fmt.Sprintf(`"k%d":1`, i) }) + "}", "the network data have 68 more items that are not applied"},
+		{"lines with a long name", ConfigDrive, `{"links":[{"id":"l","name":"` + strings.Repeat("x", 100_000) + `","type":"vif"}],"networks":[` + many(100, func(int) string { return `{"link":"l","type":"x7"}` }) + `]}`, "the network data have 68 more items"},
 		{"a long line", ConfigDrive, `{"links":[{"id":"l","name":"l","type":"` + strings.Repeat("é", 1000) + `\u001b[2J"}]}`, "é..."},
 	} {
 		_, ignored := netplanFor(t, Instance{Source: tt.source, NetworkData: []byte(tt.data)})
 		if got := strings.Join(ignored, "\n"); !strings.Contains(got, tt.want) || len(ignored) > 40 || slices.ContainsFunc(ignored, func(s string) bool { return len(s) > 310 || strings.Contains(s, "\x1b") }) {
 			t.Errorf("%s: ignored %.400q, want %q", tt.name, got, tt.want)
 		}
+	}
+}
+
+// A bond gives its members what has an effect on them: otherwise a thousand members of a bond with ten
+// thousand parameters have ten million.
+func TestMembersOfABondHaveNoUnknownParameters(t *testing.T) {
+	bond := dict{"type": "bond", "name": "b", "bond_interfaces": []any{"m"}, "params": dict{"bond_mode": int64(1), "bond_new": int64(2)}}
+	r := losses{}
+	all, err := linksOf(version1{[]any{bond}, func(int) string { return "bond" }}, &r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(dict{"bond_mode": int64(1)}, all.byName["m"].params); diff != "" {
+		t.Errorf("parameters of a member (-want +got):\n%s", diff)
+	}
+	if want := []string{"bond_new of b is not applied: cloud-init's netplan has no such parameter"}; !cmp.Equal(r.lines, want) {
+		t.Errorf("ignored %q, want %q", r.lines, want)
 	}
 }
 

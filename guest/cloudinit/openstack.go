@@ -35,10 +35,10 @@ type openStack struct {
 	commands []any
 	later    []func() error // what needs the names of all links
 	bonds    int
-	r        *Result
+	r        *losses
 }
 
-func ofOpenStack(doc any, nics map[string]string, r *Result) (out version1, err error) {
+func ofOpenStack(doc any, nics map[string]string, r *losses) (out version1, err error) {
 	in, ok := doc.(dict)
 	if !ok {
 		return out, errors.New("network_data.json: it is no mapping")

@@ -185,7 +185,7 @@ func lengthOf(mask string, a netip.Addr) (int, error) {
 	if err != nil || m.Zone() != "" {
 		return 0, fmt.Errorf("%q is no netmask", mask)
 	}
-	if m.IsUnspecified() {
+	if m.IsUnspecified() && (a.Is6() || m.Is4()) {
 		return 0, nil
 	}
 	if m.Is4() == a.Is4() {
