@@ -44,6 +44,8 @@ type Instance struct {
 	// case. Where nil is given the NICs are not known, links have their IDs as names, and none is
 	// missing.
 	NICs map[string]string
+	// Interfaces reports an interfaces(5) in the data source, which is not read.
+	Interfaces bool
 }
 
 // Read reads the data source of a volume.
@@ -84,11 +86,12 @@ func readConfigDrive(volume fs.FS) (Instance, error) {
 			Hostname   string            `json:"hostname"`
 			LocalName  string            `json:"local-hostname"`
 			PublicKeys map[string]string `json:"public_keys"`
+			Network    any               `json:"network_config"`
 		}
 		if err := json.Unmarshal(b, &meta); err != nil {
 			return Instance{}, fmt.Errorf("cloudinit: %s/meta_data.json: %w", dir, err)
 		}
-		i.ID, i.Hostname = meta.UUID, meta.Hostname
+		i.ID, i.Hostname, i.Interfaces = meta.UUID, meta.Hostname, meta.Network != nil
 		if i.Hostname == "" {
 			i.Hostname = meta.LocalName
 		}
@@ -128,11 +131,12 @@ func ParseNoCloud(metaData []byte) (Instance, error) {
 		LocalName  string    `yaml:"local-hostname"`
 		Hostname   string    `yaml:"hostname"`
 		PublicKeys yaml.Node `yaml:"public-keys"`
+		Network    yaml.Node `yaml:"network-interfaces"`
 	}
 	if err := yaml.Unmarshal(metaData, &meta); err != nil {
 		return Instance{}, fmt.Errorf("cloudinit: meta-data: %w", err)
 	}
-	i := Instance{Source: NoCloud, ID: meta.ID, Hostname: meta.LocalName, PublicKeys: scalars(&meta.PublicKeys)}
+	i := Instance{Source: NoCloud, ID: meta.ID, Hostname: meta.LocalName, PublicKeys: scalars(&meta.PublicKeys), Interfaces: value(&meta.Network) != nil}
 	if i.Hostname == "" {
 		i.Hostname = meta.Hostname
 	}

@@ -25,6 +25,9 @@ var errDisabled = errors.New("config is disabled")
 // cannot be read is lost alone only where it is so there; most mistakes lose all network data.
 func applyNetwork(i Instance, root Root, r *Result) {
 	if len(i.NetworkData) == 0 {
+		if i.Interfaces {
+			r.ignore("the /etc/network/interfaces of the data source is not read: give network_data.json, or network-config of NoCloud")
+		}
 		return
 	}
 	found := losses{}

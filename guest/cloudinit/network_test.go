@@ -100,6 +100,17 @@ func TestLostNetworkDataAreNamed(t *testing.T) {
 	}
 }
 
+func TestInterfacesOfADataSourceAreNamed(t *testing.T) {
+	i := Instance{Source: ConfigDrive, Interfaces: true}
+	if _, got := netplanFor(t, i); len(got) != 1 || !strings.Contains(got[0], "/etc/network/interfaces of the data source is not read") {
+		t.Errorf("ignored %q", got)
+	}
+	i.NetworkData = []byte("{}") // which Debian takes in their place
+	if _, got := netplanFor(t, i); len(got) > 0 {
+		t.Errorf("with network data: ignored %q", got)
+	}
+}
+
 // A caller that knows no NICs gets links by their IDs.
 func TestLinksAreCalledByTheirIDsWhereTheNICsAreNotKnown(t *testing.T) {
 	i := readCase(t, "vlan-on-nic.json")
