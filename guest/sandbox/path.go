@@ -18,10 +18,10 @@ func (s *System) startPath(u unit) (*started, error) {
 			x.paths[name] = s.stamp(name)
 		}
 	}
+	x.onStop(s)
 	if ok, err := s.begin(x); !ok {
 		return nil, err
 	}
-	x.onStop(s, nil)
 	if u.is("Path.MakeDirectory") {
 		mode := fs.FileMode(0o755)
 		if n, err := strconv.ParseUint(u.get("Path.DirectoryMode"), 8, 12); err == nil {

@@ -55,6 +55,9 @@ type Config struct {
 	Run func(ctx context.Context, unit string, args []string) error
 	// Sleep waits before a service is started again. nil: real time.
 	Sleep func(ctx context.Context, d time.Duration) error
+	// After calls do after d, and does not make an idle clock jump: for timers that elapse again and
+	// again. nil: they wait by Sleep.
+	After func(d time.Duration, do func()) (stop func() bool)
 	// Reboot and PowerOff implement reboot(8) and poweroff(8).
 	Reboot, PowerOff func()
 	// Report receives the lines about services for the server's console.

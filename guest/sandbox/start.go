@@ -158,7 +158,7 @@ func (s *System) launch(st *step, direct bool) (*started, error) {
 		}
 	}
 	k := kind(u.name)
-	start, ok := map[string]func(*System, unit) (*started, error){"service": (*System).startService, "path": (*System).startPath, "target": (*System).startTarget}[k]
+	start, ok := map[string]func(*System, unit) (*started, error){"service": (*System).startService, "path": (*System).startPath, "timer": (*System).startTimer, "target": (*System).startTarget}[k]
 	switch {
 	case ok:
 		x, err := start(s, u)
@@ -167,7 +167,7 @@ func (s *System) launch(st *step, direct bool) (*started, error) {
 		}
 		return x, err
 	case direct:
-		return nil, fmt.Errorf("%s: units of the type %s are not started here: use .service or .path", u.name, k)
+		return nil, fmt.Errorf("%s: units of the type %s are not started here: use .service, .path or .timer", u.name, k)
 	case slices.Contains(stateless, k):
 	default:
 		s.report("%s: units of the type %s are not started here", u.name, k)
@@ -213,20 +213,17 @@ func (s *System) checks(u unit) (met bool, err error) {
 // startTarget reaches a target: the units that it wants have their own steps.
 func (s *System) startTarget(u unit) (*started, error) {
 	x := newStarted(u, stateActive, stateActive)
+	x.onStop(s)
 	if ok, err := s.begin(x); !ok {
 		return nil, err
 	}
-	x.onStop(s, nil)
 	x.start(nil)
 	return x, nil
 }
 
 // onStop ends a unit without processes when it is to stop.
-func (x *started) onStop(s *System, end func()) {
+func (x *started) onStop(s *System) {
 	once := sync.OnceFunc(func() {
-		if end != nil {
-			end()
-		}
 		s.finish(x, result{}, false)
 		x.cancel(nil)
 		close(x.done)

@@ -23,7 +23,8 @@ const (
 type units struct {
 	mu      sync.Mutex
 	closed  bool
-	booting bool // Boot has not ended
+	booting bool          // Boot has not ended
+	changed chan struct{} // closed when a unit starts or ends; nil: nobody waits
 	all     map[string]*started
 	starts  map[string][]instant // of each unit, the last ones
 	told    map[string]bool      // units whose problems the console has shown
@@ -55,7 +56,10 @@ type started struct {
 	active   time.Time // when it became active last
 	requires []string  // names of the units without which it stops
 	paths    map[string]string
-	elapses  time.Time // of a timer
+	began    time.Time // when it was started
+	over     bool      // it has ended
+
+	elapses, triggered time.Time // of a timer: when it elapses next, and when it has last
 }
 
 func newStarted(u unit, state, sub string) *started {
@@ -116,7 +120,7 @@ func (s *System) begin(x *started) (ok bool, err error) {
 	if u.all == nil {
 		u.all, u.starts = map[string]*started{}, map[string][]instant{}
 	}
-	x.since = now
+	x.since, x.began = now, now
 	starts := u.starts[name]
 	if n := len(starts); burst > 0 && n >= burst {
 		if first := starts[n-burst]; now.Sub(first.system) < limit && time.Since(first.machine) < limit {
@@ -132,6 +136,7 @@ func (s *System) begin(x *started) (ok bool, err error) {
 		x.active = now
 	}
 	u.all[name] = x
+	u.tell()
 	return true, nil
 }
 
@@ -143,9 +148,14 @@ func (s *System) set(x *started, state, sub string) {
 	u, now := &s.units, s.now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if x.over {
+		return
+	}
+	if x.state != state {
+		x.since = now
+	}
 	x.state, x.sub = state, sub
-	x.since = now
-	if state == stateActive {
+	if state == stateActive && x.since.Equal(now) {
 		x.active = now
 	}
 }
@@ -167,7 +177,8 @@ func (s *System) finish(x *started, r result, failed bool) {
 	u, now := &s.units, s.now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	x.since = now
+	x.since, x.over = now, true
+	u.tell()
 	x.state, x.sub, x.exit = stateInactive, "dead", r.exit
 	if r.kind != "" && r.kind != "canceled" {
 		x.result = r.kind
@@ -296,7 +307,7 @@ func (s *System) stopWith(name string) (others []string, err error) {
 	}
 	others = s.units.dependents(u)
 	for _, n := range append(slices.Clone(others), u.name) {
-		if x := s.units.find(n); x != nil && x.state != stateFailed {
+		if x := s.units.find(n); x != nil && s.units.state(n) != stateFailed {
 			x.stop()
 			<-x.done
 		}

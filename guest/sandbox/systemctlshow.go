@@ -29,7 +29,8 @@ type shown struct {
 	since    time.Time
 	active   time.Time
 	log      string
-	elapses  time.Time
+
+	elapses, triggered time.Time
 }
 
 // look returns a unit as it is now.
@@ -43,7 +44,7 @@ func (s *System) look(name string) shown {
 	s.units.mu.Lock()
 	defer s.units.mu.Unlock()
 	if y := s.units.all[x.unit.name]; y != nil {
-		x.state, x.sub, x.result, x.exit, x.restarts, x.since, x.active, x.elapses = y.state, y.sub, y.result, y.exit, y.restarts, y.since, y.active, y.elapses
+		x.state, x.sub, x.result, x.exit, x.restarts, x.since, x.active, x.elapses, x.triggered = y.state, y.sub, y.result, y.exit, y.restarts, y.since, y.active, y.elapses, y.triggered
 		x.main, x.log = y.main.number(), y.log.text()
 	}
 	return x
@@ -207,6 +208,7 @@ func (x shown) properties() []property {
 	}
 	if kind(u.name) == "timer" {
 		add("NextElapseUSecRealtime", stampOf(x.elapses))
+		add("LastTriggerUSec", stampOf(x.triggered))
 	}
 	if errors.As(x.err, new(*noUnitError)) {
 		add("LoadError", fmt.Sprintf("org.freedesktop.systemd1.NoSuchUnit \"%v\"", x.err))

@@ -1,11 +1,13 @@
 package sandbox_test
 
 import (
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/metalab-dev/metalab/guest/sandbox"
 	"github.com/metalab-dev/metalab/scenarios/patience"
@@ -183,5 +185,35 @@ func TestUnitsDependOnOthers(t *testing.T) {
 	}
 	if want := "cond.service was skipped because of an unmet condition check (ConditionPathExists=/etc/none)"; !c.has(want) {
 		t.Errorf("the console does not show %q: %q", want, c.lines)
+	}
+}
+
+// A oneshot that stops itself, one that never ends, and a unit that stops its own timer hold nothing.
+func TestUnitsCannotHoldTheBoot(t *testing.T) {
+	link := func(name string) sandbox.Node {
+		return sandbox.Node{Mode: fs.ModeSymlink | 0o777, Link: "/etc/systemd/system/" + name}
+	}
+	s, _ := booted(t)
+	files := sandbox.Tree{}
+	for name, text := range map[string]string{
+		"stops.service":   "[Service]\nType=oneshot\nExecStart=systemctl stop stops\n",
+		"starts.service":  "[Service]\nType=oneshot\nExecStartPre=systemctl start starts\nExecStart=systemctl start starts\nExecStop=systemctl restart starts\nTimeoutStopSec=100ms\n",
+		"another.service": "[Service]\nType=oneshot\nExecStart=systemctl start stops starts\nExecStop=systemctl stop another\nTimeoutStopSec=100ms\n",
+		"target.service":  "[Service]\nType=oneshot\nExecStart=systemctl isolate rescue.target\n",
+		"needs.service":   "[Unit]\nRequires=multi-user.target\nAfter=multi-user.target\n[Service]\nType=oneshot\nExecStart=systemctl is-system-running\n",
+	} {
+		files["etc/systemd/system/"+name] = sandbox.File(0o644, text)
+		files["etc/systemd/system/multi-user.target.wants/"+name] = link(name)
+	}
+	put(t, s, files)
+	ended := make(chan error)
+	go func() { ended <- s.Boot() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-patience.Within(t, time.Minute).Done():
+		t.Fatal("the boot does not end")
 	}
 }

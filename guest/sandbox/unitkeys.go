@@ -85,6 +85,9 @@ var keyEffects = func() map[string]effect {
 		IPAccounting IPAddressAllow IPAddressDeny IPIngressFilterPath IPEgressFilterPath BPFProgram SocketBindAllow SocketBindDeny RestrictNetworkInterfaces NFTSet
 		DeviceAllow DevicePolicy ManagedOOMSwap ManagedOOMMemoryPressure ManagedOOMMemoryPressureLimit ManagedOOMPreference MemoryPressureWatch MemoryPressureThresholdSec`)
 	add(effectDone, "Path", "PathExists PathExistsGlob PathChanged PathModified DirectoryNotEmpty Unit MakeDirectory DirectoryMode")
+	add(effectDone, "Timer", "OnActiveSec OnBootSec OnStartupSec OnUnitActiveSec OnUnitInactiveSec OnCalendar Persistent RemainAfterElapse Unit")
+	add(effectSilent, "Timer", "AccuracySec") // timers are exact
+	add(effectInert, "Timer", "RandomizedDelaySec RandomizedOffsetSec FixedRandomDelay OnClockChange OnTimezoneChange WakeSystem DeferReactivation")
 	add(effectInert, "Path", "TriggerLimitIntervalSec TriggerLimitBurst")
 	return out
 }()
