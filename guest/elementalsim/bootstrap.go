@@ -103,7 +103,10 @@ func (p *plugin) applyCloudConfig(ctx context.Context, text []byte) error {
 	draft := cloudinit.Root{}
 	cloudinit.Configure(i, draft)
 	root := cloudinit.Root{}
-	for name := range draft {
+	for name, f := range draft {
+		if f.Mode.IsDir() { // it is made with its files
+			continue
+		}
 		accountsAndFiles := append(slices.Clone(accounts), name)
 		for _, n := range accountsAndFiles {
 			b, err := p.System.ReadFile("/" + n)
@@ -126,7 +129,7 @@ func (p *plugin) applyCloudConfig(ctx context.Context, text []byte) error {
 	}
 	r := cloudinit.Configure(i, root)
 	for name, f := range root {
-		if f.Mode.IsDir() { // it is made with its files
+		if f.Mode.IsDir() {
 			continue
 		}
 		// cloud-init's own files are those of the installation.

@@ -246,6 +246,7 @@ const joined = "[Service]\nType=oneshot\nExecStart=/usr/local/bin/lab-agent join
 func TestCloudConfigIsAppliedAfterTheReboot(t *testing.T) {
 	s := newServer(t, elementalsim.Config{})
 	s.put("/etc/motd", "hello\n")
+	s.put("/home/ann/.profile", "") // the home is there
 	s.put("/etc/systemd/system/joined.service", joined)
 	if err := s.plugin.Bootstrap(t.Context(), "cloud-config", []byte(cloudConfig)); err != nil {
 		t.Fatal(err)
