@@ -67,6 +67,64 @@ func (a *accounts) add(u user, r *Result) error {
 	if u.name == "" || strings.ContainsAny(u.name+u.home()+u.shell+u.gecos, ":\n") {
 		return fmt.Errorf("a name, home, shell or gecos has a colon or is empty")
 	}
+	if _, there := a.ids("etc/passwd")[u.name]; there {
+		a.change(u)
+	} else {
+		a.create(u)
+	}
+	if u.plainPasswd {
+		r.ignore("plain_text_passwd of %s is not set: give hashed_passwd", u.name)
+	}
+	const rules = "etc/sudoers.d/90-cloud-init-users"
+	f, _ := a.root.Get(rules)
+	for _, rule := range u.sudo {
+		if line := u.name + " " + rule + "\n"; !strings.Contains("\n"+string(f.Content), "\n"+line) {
+			a.root.append(rules, 0o440, line)
+		}
+	}
+	return nil
+}
+
+// known returns a user with the home and the group that it has.
+func (a *accounts) known(u user) user {
+	const home = 5 // passwd(5)
+	for _, fields := range a.records("etc/passwd") {
+		if fields[0] != u.name || len(fields) <= home {
+			continue
+		}
+		u.homeDir = fields[home]
+		for _, g := range a.records("etc/group") {
+			if g[2] == fields[3] {
+				u.primaryGroup = g[0]
+			}
+		}
+	}
+	return u
+}
+
+// change does what a user that is there gets: its password is replaced, or locked.
+func (a *accounts) change(u user) {
+	f, ok := a.root.Get("etc/shadow")
+	if !ok {
+		return
+	}
+	var out strings.Builder
+	for line := range strings.Lines(string(f.Content)) {
+		if fields := strings.Split(line, ":"); fields[0] == u.name && len(fields) > 1 {
+			fields[1] = cmp.Or(u.hashedPasswd, fields[1])
+			if !u.unlocked && !strings.HasPrefix(fields[1], "!") {
+				fields[1] = "!" + fields[1]
+			}
+			line = strings.Join(fields, ":")
+		}
+		out.WriteString(line)
+	}
+	f.Content = []byte(out.String())
+	a.root["etc/shadow"] = f
+}
+
+// create makes a user, with its groups and its home.
+func (a *accounts) create(u user) {
 	for _, g := range u.groups {
 		a.group(g, 0, false)
 	}
@@ -84,13 +142,6 @@ func (a *accounts) add(u user, r *Result) error {
 		a.subordinate(u.name)
 		a.home(u)
 	}
-	if u.plainPasswd {
-		r.ignore("plain_text_passwd of %s is not set: give hashed_passwd", u.name)
-	}
-	for _, rule := range u.sudo {
-		a.root.append("etc/sudoers.d/90-cloud-init-users", 0o440, u.name+" "+rule+"\n")
-	}
-	return nil
 }
 
 // subordinate gives a user IDs for its user namespaces (subuid(5)).

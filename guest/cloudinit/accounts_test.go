@@ -76,3 +76,26 @@ func TestHomesAndGroupsOfUsers(t *testing.T) {
 		t.Errorf("users %q, want %q; ignored %q", users, want, r.Ignored)
 	}
 }
+
+// A user that is there stays: cloud-init locks its password or replaces it, and adds its keys and its
+// rules of sudo.
+func TestUsersThatAreThereStay(t *testing.T) {
+	file := func(text string) File { return File{Content: []byte(text), Mode: 0o644, Owner: "root", Group: "root"} }
+	const passwd = "root:x:0:0::/root:/bin/bash\ngames:x:5:60:games:/usr/games:/usr/sbin/nologin\nann:x:1000:1000::/home/ann:/bin/sh\nbob:x:1001:1001::/home/bob:/bin/sh\n"
+	root := Root{
+		"etc/passwd": file(passwd), "etc/shadow": file("root:*:1::\ngames:*:1::\nann:old:1::\nbob:old:1::\n"),
+		"etc/sudoers.d/90-cloud-init-users": file("# mine\nbob ALL=(ALL) ALL\n"),
+	}
+	files, r := applyTo(root, withConfig("users:", "- {name: games, ssh_authorized_keys: [K]}", "- {name: ann, lock_passwd: false, hashed_passwd: new, groups: [sudo], uid: 7}", "- {name: bob, sudo: ['ALL=(ALL) ALL', 'ALL=(ALL) NOPASSWD:/bin/ls']}"))
+	for name, want := range map[string]string{
+		"etc/passwd": passwd, "etc/shadow": "root:*:1::\ngames:!*:1::\nann:new:1::\nbob:!old:1::\n",
+		"etc/sudoers.d/90-cloud-init-users": "# mine\nbob ALL=(ALL) ALL\nbob ALL=(ALL) NOPASSWD:/bin/ls\n",
+	} {
+		if want = "0644 root:root " + want; files[name] != want {
+			t.Errorf("%s: %q, want %q", name, files[name], want)
+		}
+	}
+	if got := files["usr/games/.ssh/authorized_keys"]; got != "0600 games:games K\n" || files["home/games/.ssh"] != "" || files["home/ann"] != "" || len(r.Ignored) > 0 {
+		t.Errorf("keys %q, homes %q and %q, ignored %q", got, files["home/games/.ssh"], files["home/ann"], r.Ignored)
+	}
+}

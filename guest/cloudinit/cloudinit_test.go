@@ -24,7 +24,7 @@ func apply(i Instance) (map[string]string, Result) {
 // applyTo is apply to a system that has files.
 func applyTo(root Root, i Instance) (map[string]string, Result) {
 	root["etc/group"] = File{
-		Content: []byte("root:x:0:\nadm:x:4:\ndialout:x:20:\ncdrom:x:24:\nfloppy:x:25:\nsudo:x:27:\naudio:x:29:\ndip:x:30:\nvideo:x:44:\nplugdev:x:46:\nnetdev:x:106:\nnogroup:x:65534:\n"),
+		Content: []byte("root:x:0:\nadm:x:4:\ndialout:x:20:\ncdrom:x:24:\nfloppy:x:25:\nsudo:x:27:\naudio:x:29:\ndip:x:30:\nvideo:x:44:\nplugdev:x:46:\ngames:x:60:\nnetdev:x:106:\nnogroup:x:65534:\n"),
 		Mode:    0o644,
 	}
 	r := Configure(i, root)

@@ -86,7 +86,7 @@ func (c *config) users(i Instance, root Root, r *Result) {
 			k = slices.Concat(shared, k)
 			addRootKeys(root, shared, c.DisableRoot, u.name)
 		}
-		addKeys(root, u, k)
+		addKeys(root, accounts.known(u), k)
 	}
 }
 
