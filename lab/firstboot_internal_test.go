@@ -105,6 +105,9 @@ func TestEachInstallationHasAMachineID(t *testing.T) {
 		if n, err := x.Stat("etc/machine-id"); err != nil || n.Mode != 0o444 {
 			t.Errorf("the machine-id has the mode %v, %v, want 0444", n.Mode, err)
 		}
+		if f, err := x.nodeFacts(t.Context()); err != nil || f.MachineID+"\n" != string(id) {
+			t.Errorf("the node of %s reports the machine-id %q, %v, want %q", h.Name(), f.MachineID, err, id)
+		}
 		return string(id)
 	}
 	hosts := w.rack.Hosts()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"slices"
 	"strings"
@@ -98,8 +99,11 @@ func (x *system) nodeFacts(ctx context.Context) (f node.Facts, err error) {
 	}
 	f.Hostname, f.Arch, f.CPUs, f.MemoryBytes = hw.Hostname, hw.CPU.Arch, int64(hw.CPU.Count), int64(hw.RAMMiB)<<20
 	f.BootID, f.OSTag, f.Version = boot.ID, "linux", build.Read().Version
-	id := x.host.Machine().Identity
-	f.Serial, f.MachineID = id.UUID, strings.ReplaceAll(id.UUID, "-", "")
+	machineID, err := x.ReadFile(machineIDFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kubelet does without
+		return f, err
+	}
+	f.Serial, f.MachineID = x.host.Machine().Identity.UUID, strings.TrimSpace(string(machineID))
 	f.Addresses = nicAddresses(hw.NICs)
 	return f, nil
 }
