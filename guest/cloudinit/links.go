@@ -182,7 +182,7 @@ func (a *links) link(name string) (*link, error) {
 	l := a.byName[name]
 	if l == nil {
 		if len(a.byName) == maxLinks {
-			return nil, fmt.Errorf("there are more than %d interfaces", maxLinks)
+			return nil, limitError(fmt.Sprintf("there are more than %d interfaces", maxLinks))
 		}
 		l = &link{name: name, params: dict{}}
 		a.byName[name] = l

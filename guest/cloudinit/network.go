@@ -34,7 +34,7 @@ func applyNetwork(i Instance, root Root, r *Result) {
 	out, err := netplanOf(i, &found)
 	left := maxScalars
 	if err == nil && !fits(out, &left) {
-		err = fmt.Errorf("the configuration for netplan has more than %d bytes", maxScalars)
+		err = limitError(fmt.Sprintf("the configuration for netplan has more than %d bytes", maxScalars))
 	}
 	if err == nil {
 		var b []byte
@@ -42,17 +42,25 @@ func applyNetwork(i Instance, root Root, r *Result) {
 			root.write(netplanFile, 0o644, string(b))
 		}
 	}
-	switch {
-	case errors.Is(err, errFallback) || errors.Is(err, errDisabled):
-		found.ignore("the network data are not applied: %v", err)
-	case err != nil:
-		found.ignore("the network data are not applied, as cloud-init loses all of them for this: %v", err)
+	if err != nil {
+		why := ", as cloud-init loses all of them for this"
+		if limit := limitError(""); errors.Is(err, errFallback) || errors.Is(err, errDisabled) || errors.As(err, &limit) {
+			why = ""
+		}
+		found = losses{} // with all items
+		found.ignore("the network data are not applied%s: %v", why, err)
 	}
 	r.Ignored = append(r.Ignored, found.lines...)
 	if found.more > 0 {
 		r.ignore("the network data have %d more items that are not applied", found.more)
 	}
 }
+
+// limitError is a limit that cloud-init does not have.
+type limitError string
+
+// Error implements error.
+func (e limitError) Error() string { return string(e) }
 
 // losses are the items of network data that are not applied, each a line of the console.
 type losses struct {
@@ -91,11 +99,10 @@ func netplanOf(i Instance, r *losses) (dict, error) {
 	}
 	doc, err := parseYAML(i.NetworkData)
 	config, ok := doc.(dict)
-	switch {
-	case err == nil && doc != nil && !ok:
+	if err == nil && doc != nil && !ok {
 		err = errors.New("it is no mapping")
-		fallthrough
-	case err != nil:
+	}
+	if err != nil {
 		return nil, fmt.Errorf("network-config: %w: %w", err, errFallback)
 	}
 	if inner, has := config["network"]; has {
@@ -134,7 +141,10 @@ func ofNetworkData(i Instance, r *losses) (dict, error) {
 		err = errors.New("it is null")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("network_data.json: %w (Debian takes the whole config drive for damaged then)", err)
+		if limit := limitError(""); !errors.As(err, &limit) {
+			err = fmt.Errorf("%w (Debian takes the whole config drive for damaged then)", err)
+		}
+		return nil, fmt.Errorf("network_data.json: %w", err)
 	}
 	in, err := ofOpenStack(doc, i.NICs, r)
 	if err != nil {

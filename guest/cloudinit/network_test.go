@@ -150,9 +150,13 @@ func TestNetworkDataAreBounded(t *testing.T) {
 			`],"services":[{"type":"dns","address":"` + strings.Repeat("x", 100_000) + `"}]}`, "the configuration for netplan has more than 4194304 bytes"},
 		{"many lines", ConfigDrive, `{"links":[],` + many(100, func(i int) string { return fmt.Sprintf(`"k%d":1`, i) }) + "}", "the network data have 68 more items that are not applied"},
 		{"lines with a long name", ConfigDrive, `{"links":[{"id":"l","name":"` + strings.Repeat("x", 100_000) + `","type":"vif"}],"networks":[` + many(100, func(int) string { return `{"link":"l","type":"x7"}` }) + `]}`, "the network data have 68 more items"},
+		{"mistakes before a limit", ConfigDrive, `{"links":[` + many(maxLinks+1, func(i int) string { return strings.Replace(link(i), "vif", "new", 1) }) + `]}`, "the network data are not applied: links[1024]: there are more than 1024 interfaces"},
 		{"a long line", ConfigDrive, `{"links":[{"id":"l","name":"l","type":"` + strings.Repeat("é", 1000) + `\u001b[2J"}]}`, "é..."},
 	} {
-		_, ignored := netplanFor(t, Instance{Source: tt.source, NetworkData: []byte(tt.data)})
+		file, ignored := netplanFor(t, Instance{Source: tt.source, NetworkData: []byte(tt.data)})
+		if lost := strings.HasPrefix(strings.Join(ignored, "\n"), "the network data are not applied: "); lost == (file != "") {
+			t.Errorf("%s: %d bytes of netplan, ignored %.400q", tt.name, len(file), ignored)
+		}
 		if got := strings.Join(ignored, "\n"); !strings.Contains(got, tt.want) || len(ignored) > 40 || slices.ContainsFunc(ignored, func(s string) bool { return len(s) > 310 || strings.Contains(s, "\x1b") }) {
 			t.Errorf("%s: ignored %.400q, want %q", tt.name, got, tt.want)
 		}

@@ -34,9 +34,9 @@ func (r *reader) count(length, depth int) error {
 	r.bytes += length
 	switch {
 	case depth > maxDepth:
-		return fmt.Errorf("more than %d lists and mappings are within each other", maxDepth)
+		return limitError(fmt.Sprintf("more than %d lists and mappings are within each other", maxDepth))
 	case r.values > maxValues || r.bytes > maxScalars:
-		return fmt.Errorf("they have more than %d values, or %d bytes of them", maxValues, maxScalars)
+		return limitError(fmt.Sprintf("they have more than %d values, or %d bytes of them", maxValues, maxScalars))
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ func (r *reader) count(length, depth int) error {
 // parseYAML reads one document of YAML 1.1.
 func parseYAML(text []byte) (any, error) {
 	if len(text) > maxNetwork {
-		return nil, fmt.Errorf("they have more than %d bytes", maxNetwork)
+		return nil, limitError(fmt.Sprintf("they have more than %d bytes", maxNetwork))
 	}
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	var n, more yaml.Node
@@ -66,7 +66,7 @@ func parseYAML(text []byte) (any, error) {
 // parseJSON reads one value of JSON.
 func parseJSON(text []byte) (any, error) {
 	if len(text) > maxNetwork {
-		return nil, fmt.Errorf("they have more than %d bytes", maxNetwork)
+		return nil, limitError(fmt.Sprintf("they have more than %d bytes", maxNetwork))
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
