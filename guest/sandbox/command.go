@@ -60,6 +60,7 @@ type output struct {
 	File             string // a path
 	Append, Truncate bool
 	Same             bool // standard error goes where standard output does
+	Console          bool // to the server's console, too
 }
 
 // environment is that of a command: a service has none but its own.

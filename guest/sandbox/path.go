@@ -18,7 +18,7 @@ func (s *System) startPath(u unit) (*started, error) {
 			x.paths[name] = s.stamp(name)
 		}
 	}
-	x.onStop(s)
+	x.idle = true
 	if ok, err := s.begin(x); !ok {
 		return nil, err
 	}

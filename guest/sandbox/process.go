@@ -213,7 +213,14 @@ func (v *service) spawn(c command, main bool, more []string) (*process, error) {
 		a.As, a.UID, a.GID, a.Groups = true, v.kit.as.uid, v.kit.as.gid, v.kit.as.groups
 	}
 	var text lastLine
-	out := &tee{&text, &v.x.log}
+	out := &tee{a: &text, b: &v.x.log}
+	if v.kit.outputs[0].Console || v.kit.outputs[1].Console {
+		out.console = func(line string) {
+			if v.s.c.Report != nil {
+				v.s.c.Report(path.Base(args[0]) + ": " + line)
+			}
+		}
+	}
 	begun := func(r *session, id, pid int) {
 		p.mu.Lock()
 		p.session, p.id, p.pid = r, id, pid

@@ -170,7 +170,7 @@ func (s *System) Close() error {
 	if session != nil { // at once, as without power: services get no time to stop
 		err = session.end()
 	}
-	s.units.stopAll(ErrClosed)
+	s.stopAll(ErrClosed)
 	err = errors.Join(err, s.removeDir())
 	if s.closeLowers != nil {
 		err = errors.Join(err, s.closeLowers())
@@ -181,7 +181,7 @@ func (s *System) Close() error {
 // Shutdown ends the services and stores the files, as an orderly shutdown does before
 // the power goes. Commands may still run; Close ends them.
 func (s *System) Shutdown() error {
-	s.units.stopAll(nil)
+	s.stopAll(nil)
 	return s.Sync()
 }
 

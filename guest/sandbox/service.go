@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -60,6 +61,8 @@ func (s *System) startService(u unit) (*started, error) {
 		return nil, fmt.Errorf("%s: Type=%s is not one of %s", u.name, kind, strings.Join(serviceTypes, ", "))
 	case kind == "oneshot" && slices.Contains([]string{"always", "on-success"}, u.get("Service.Restart")):
 		return nil, fmt.Errorf("%s: Restart=%s is not for Type=oneshot", u.name, u.get("Service.Restart"))
+	case u.get("Service.User") != "" && s.c.Run != nil && len(main) > 0 && slices.Contains(s.c.Programs, path.Base(main[0].args[0])):
+		s.report("%s: User= has no effect: %s is a program of the lab", u.name, main[0].args[0])
 	case kind == "dbus":
 		s.report("%s: Type=dbus: there is no bus: it counts as started when its process runs", u.name)
 	}

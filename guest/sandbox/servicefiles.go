@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -53,7 +54,7 @@ func (u unit) outputs() (out [2]output, err error) {
 		kind, file, named := strings.Cut(value, ":")
 		switch {
 		case value == "" || value == "inherit":
-			out[i].Same = i == 1 && (value == "inherit" || out[0] == output{})
+			out[i].Same = i == 1
 		case named && (kind == "file" || kind == "append" || kind == "truncate"):
 			if !path.IsAbs(file) {
 				return out, fmt.Errorf("%s=%s: give an absolute path", key, value)
@@ -64,7 +65,9 @@ func (u unit) outputs() (out [2]output, err error) {
 			}
 		case value == "null":
 			out[i] = output{File: "/dev/null"}
-		case strings.HasPrefix(value, "journal"), strings.HasPrefix(value, "kmsg"), strings.HasPrefix(value, "syslog"), value == "tty":
+		case value == "tty" || slices.Contains([]string{"journal+console", "kmsg+console", "syslog+console"}, value):
+			out[i] = output{Console: true}
+		case value == "journal" || value == "kmsg" || value == "syslog":
 		default:
 			return out, fmt.Errorf("%s=%s is not done here: use journal, null, file:PATH, append:PATH or truncate:PATH", key, value)
 		}
@@ -129,11 +132,31 @@ func (l *lastLine) line() string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// tee writes to two logs.
-type tee struct{ a, b *lastLine }
+// tee writes to logs, and lines to a console.
+type tee struct {
+	a, b    *lastLine
+	console func(line string) // nil: to none
+
+	mu   sync.Mutex
+	line []byte // the line that has not ended
+}
 
 // Write implements io.Writer.
 func (t *tee) Write(p []byte) (int, error) {
 	_, _ = t.a.Write(p) // neither fails
+	if t.console != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		const most = 4096
+		for _, c := range p {
+			if c != '\n' {
+				t.line = append(t.line, c)
+			}
+			if c == '\n' || len(t.line) == most {
+				t.console(string(t.line))
+				t.line = t.line[:0]
+			}
+		}
+	}
 	return t.b.Write(p)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -212,27 +211,11 @@ func (s *System) checks(u unit) (met bool, err error) {
 
 // startTarget reaches a target: the units that it wants have their own steps.
 func (s *System) startTarget(u unit) (*started, error) {
-	x := newStarted(u, stateActive, stateActive)
-	x.onStop(s)
+	x := newIdle(u)
 	if ok, err := s.begin(x); !ok {
 		return nil, err
 	}
-	x.start(nil)
 	return x, nil
-}
-
-// onStop ends a unit without processes when it is to stop.
-func (x *started) onStop(s *System) {
-	once := sync.OnceFunc(func() {
-		s.finish(x, result{}, false)
-		x.cancel(nil)
-		close(x.done)
-	})
-	stop := x.stop
-	x.stop = func() {
-		stop()
-		once()
-	}
 }
 
 // warnings are what is said of a unit when it is started, once in a boot.

@@ -35,14 +35,11 @@ type instant struct{ system, machine time.Time }
 
 // started is a unit that was started. What is not said to be constant is guarded by units.mu.
 type started struct {
-	unit   unit            // constant
-	ctx    context.Context // constant; it ends when the system loses its power
-	cancel context.CancelCauseFunc
-	quit   context.Context // constant; it ends when the unit is to stop, too
-	stop   context.CancelFunc
+	unit   unit          // constant
 	begun  chan struct{} // closed when its start has ended
 	done   chan struct{} // closed when the unit has ended
-	log    lastLine      // what its processes have written
+	*works               // nil: a unit without work, such as a target
+	idle   bool          // constant: it ends as soon as it is to stop, without waiting for its work
 
 	once     sync.Once
 	err      error // why the start has failed; set before begun is closed
@@ -62,11 +59,62 @@ type started struct {
 	elapses, triggered time.Time // of a timer: when it elapses next, and when it has last
 }
 
+// works is what a unit needs that does something while it is active.
+type works struct {
+	ctx    context.Context // it ends when the system loses its power
+	cancel context.CancelCauseFunc
+	quit   context.Context // it ends when the unit is to stop, too
+	stop   context.CancelFunc
+	log    lastLine // what its processes have written
+}
+
 func newStarted(u unit, state, sub string) *started {
-	x := &started{unit: u, state: state, sub: sub, result: "success", begun: make(chan struct{}), done: make(chan struct{})}
+	x := &started{unit: u, state: state, sub: sub, result: "success", begun: make(chan struct{}), done: make(chan struct{}), works: &works{}}
 	x.ctx, x.cancel = context.WithCancelCause(context.Background())
 	x.quit, x.stop = context.WithCancel(x.ctx)
 	return x
+}
+
+// newIdle returns a unit that has started and does nothing: a server at rest has twenty targets. Of
+// their keys it keeps those that count while they are active.
+func newIdle(u unit) *started {
+	slim := unit{name: u.name, names: u.names}
+	for _, key := range []string{"Unit.Requires", "Unit.Requisite", "Unit.BindsTo", "Unit.PartOf", "Unit.Conflicts", "Unit.OnSuccess", "Unit.OnFailure"} {
+		if v := u.keys[key]; len(v) > 0 {
+			if slim.keys == nil {
+				slim.keys = map[string][]string{}
+			}
+			slim.keys[key] = v
+		}
+	}
+	return &started{unit: slim, state: stateActive, sub: stateActive, result: "success", begun: closedChannel, done: make(chan struct{}), idle: true}
+}
+
+var closedChannel = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// halt tells a unit to stop. cause is nil in order, and else why its work ends at once.
+func (s *System) halt(x *started, cause error) {
+	if x.works != nil {
+		if cause != nil {
+			x.cancel(cause)
+		}
+		x.stop()
+	}
+	if !x.idle {
+		return
+	}
+	s.units.mu.Lock()
+	was := x.over
+	x.over = true
+	s.units.mu.Unlock()
+	if !was {
+		s.finish(x, result{}, false)
+		close(x.done)
+	}
 }
 
 // start says how the start of the unit has ended, once.
@@ -101,7 +149,10 @@ func running(state string) bool { return state == stateActive || state == stateA
 // max speed waits for it.
 func (s *System) begin(x *started) (ok bool, err error) {
 	name, now := x.unit.name, s.now()
-	burst, limit := x.unit.startLimit()
+	burst, limit := 0, time.Duration(0)
+	if x.works != nil {
+		burst, limit = x.unit.startLimit()
+	}
 	u := &s.units
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -120,24 +171,48 @@ func (s *System) begin(x *started) (ok bool, err error) {
 	if u.all == nil {
 		u.all, u.starts = map[string]*started{}, map[string][]instant{}
 	}
+	if u.forgetEnded(); len(u.all) >= maxUnits {
+		return false, fmt.Errorf("%s: more than %d units run", name, maxUnits)
+	}
 	x.since, x.began = now, now
 	starts := u.starts[name]
 	if n := len(starts); burst > 0 && n >= burst {
 		if first := starts[n-burst]; now.Sub(first.system) < limit && time.Since(first.machine) < limit {
-			x.state, x.sub, x.result = stateFailed, stateFailed, "start-limit-hit"
-			x.cancel(nil)
+			x.state, x.sub, x.result, x.over = stateFailed, stateFailed, "start-limit-hit", true
+			if x.works != nil {
+				x.cancel(nil)
+			}
 			close(x.done)
 			u.all[name] = x
 			return false, fmt.Errorf("%s: start request repeated too quickly: it was started %d times in %v", name, burst, limit)
 		}
 	}
-	u.starts[name] = append(starts, instant{now, time.Now()})[max(0, len(starts)+1-min(burst, maxStarts)):]
+	if burst > 0 {
+		u.starts[name] = append(starts, instant{now, time.Now()})[max(0, len(starts)+1-min(burst, maxStarts)):]
+	}
 	if x.state == stateActive {
 		x.active = now
 	}
 	u.all[name] = x
 	u.tell()
 	return true, nil
+}
+
+// maxUnits is how many units may run, and how many that have ended are remembered.
+const maxUnits = 4096
+
+// forgetEnded forgets the units that have ended, when there are too many: a template has instances
+// without an end. The caller holds u.mu.
+func (u *units) forgetEnded() {
+	if len(u.all) < maxUnits {
+		return
+	}
+	for name, x := range u.all {
+		if x.over {
+			delete(u.all, name)
+			delete(u.starts, name)
+		}
+	}
 }
 
 // maxStarts is how many starts of a unit are remembered.
@@ -203,7 +278,8 @@ const shutdownTimeout = 10 * time.Second
 
 // stopAll ends all units. At an orderly shutdown, cause is nil: the processes of services get time
 // to end. Else nothing is waited for.
-func (u *units) stopAll(cause error) {
+func (s *System) stopAll(cause error) {
+	u := &s.units
 	u.mu.Lock()
 	all := u.all
 	u.all, u.starts = nil, nil
@@ -212,16 +288,14 @@ func (u *units) stopAll(cause error) {
 	}
 	var wait []chan struct{}
 	for _, x := range all {
-		if cause != nil {
-			x.cancel(cause)
-			continue
-		}
-		x.stop()
-		if x.main != nil && x.main.number() != 0 || len(x.unit.lines("ExecStop")) > 0 {
+		if cause == nil && (x.main.number() != 0 || len(x.unit.lines("ExecStop")) > 0) {
 			wait = append(wait, x.done)
 		}
 	}
 	u.mu.Unlock()
+	for _, x := range all {
+		s.halt(x, cause)
+	}
 	t := time.NewTimer(shutdownTimeout)
 	defer t.Stop()
 	for _, done := range wait {
@@ -308,7 +382,7 @@ func (s *System) stopWith(name string) (others []string, err error) {
 	others = s.units.dependents(u)
 	for _, n := range append(slices.Clone(others), u.name) {
 		if x := s.units.find(n); x != nil && s.units.state(n) != stateFailed {
-			x.stop()
+			s.halt(x, nil)
 			<-x.done
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // sysctlDirs have files of sysctl.d(5), the first wins.
@@ -83,6 +84,25 @@ func ordered(f files, dirs []string) (out []string) {
 	return out
 }
 
+// sharedSettings shares equal values between systems: a thousand have those of this machine's
+// /usr/lib/sysctl.d. Nobody changes a map that is in use.
+var sharedSettings shared
+
+type shared struct {
+	mu   sync.Mutex
+	last map[string]string // the values of the last system
+}
+
+// of returns a map that is equal to another.
+func (s *shared) of(values map[string]string) map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !maps.Equal(s.last, values) {
+		s.last = values
+	}
+	return s.last
+}
+
 // bridgeKeys are those that the module br_netfilter adds.
 const bridgeKeys = "net/bridge/"
 
@@ -140,7 +160,7 @@ func (s *System) applySettings() error {
 	for key, value := range set {
 		values[key] = value + "\n"
 	}
-	s.setSysctl(values)
+	s.setSysctl(sharedSettings.of(values))
 	return nil
 }
 

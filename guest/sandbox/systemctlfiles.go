@@ -113,7 +113,7 @@ func (c *ctl) enable() {
 	}
 }
 
-// links returns the links of a unit below the directories of links: all that lead to it.
+// linksTo returns the links in a directory of units that lead to a unit.
 func (l *loader) linksTo(name, where string) (out []string) {
 	for i, dir := range unitDirs {
 		if dir != where {
@@ -228,7 +228,7 @@ func (c *ctl) mask() {
 	if c.has("now") {
 		for _, name := range c.units() {
 			if x := c.s.units.find(name); x != nil {
-				x.stop()
+				c.s.halt(x, nil)
 				<-x.done
 			}
 		}

@@ -45,7 +45,10 @@ func (s *System) look(name string) shown {
 	defer s.units.mu.Unlock()
 	if y := s.units.all[x.unit.name]; y != nil {
 		x.state, x.sub, x.result, x.exit, x.restarts, x.since, x.active, x.elapses, x.triggered = y.state, y.sub, y.result, y.exit, y.restarts, y.since, y.active, y.elapses, y.triggered
-		x.main, x.log = y.main.number(), y.log.text()
+		x.main = y.main.number()
+		if y.works != nil {
+			x.log = y.log.text()
+		}
 	}
 	return x
 }
@@ -240,19 +243,29 @@ func triggered(u unit) string {
 	return strings.TrimSuffix(u.name, path.Ext(u.name)) + ".service"
 }
 
-// managerProperties are those of show without a unit.
-func (c *ctl) managerProperties() []property {
-	failed := 0
-	names := c.s.units.names()
-	for _, n := range names {
-		if c.s.units.state(n) == stateFailed {
+// systemState returns the state of the manager (systemctl(1), "is-system-running"), and how many units
+// have failed.
+func (s *System) systemState() (state string, failed int) {
+	s.units.mu.Lock()
+	defer s.units.mu.Unlock()
+	for _, x := range s.units.all {
+		if x.state == stateFailed {
 			failed++
 		}
 	}
-	state := "running"
-	if failed > 0 {
-		state = "degraded"
+	switch {
+	case s.units.booting:
+		return "starting", failed
+	case failed > 0:
+		return "degraded", failed
 	}
+	return "running", failed
+}
+
+// managerProperties are those of show without a unit.
+func (c *ctl) managerProperties() []property {
+	state, failed := c.s.systemState()
+	names := c.s.units.names()
 	return []property{
 		{"Version", "252 (metalab)"}, {"Architecture", c.about('a')}, {"NNames", strconv.Itoa(len(names))}, {"NFailedUnits", strconv.Itoa(failed)}, {"NJobs", "0"},
 		{"Environment", strings.Join(managerEnvironment, " ")}, {"UnitPath", "/" + strings.Join(unitDirs, " /")},
@@ -304,7 +317,8 @@ var dots = map[string]string{stateActive: "●", stateFailed: "×", stateInactiv
 
 func (c *ctl) status() {
 	if len(c.args) == 0 {
-		c.print("● %s\n    State: %s\n    Units: %d loaded\n     Jobs: 0 queued\n", c.about('H'), c.managerProperties()[12].value, len(c.s.units.names()))
+		state, _ := c.s.systemState()
+		c.print("● %s\n    State: %s\n    Units: %d loaded\n     Jobs: 0 queued\n", c.about('H'), state, len(c.s.units.names()))
 		return
 	}
 	codes := map[int]bool{}

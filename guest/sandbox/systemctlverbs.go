@@ -330,17 +330,7 @@ func (c *ctl) power() {
 }
 
 func (c *ctl) isSystemRunning() {
-	state := "running"
-	for _, n := range c.s.units.names() {
-		if c.s.units.state(n) == stateFailed {
-			state = "degraded"
-		}
-	}
-	c.s.units.mu.Lock()
-	if c.s.units.booting && !c.has("wait") {
-		state = "starting"
-	}
-	c.s.units.mu.Unlock()
+	state, _ := c.s.systemState()
 	if !c.has("quiet") {
 		c.print("%s\n", state)
 	}

@@ -113,7 +113,7 @@ func (s *System) startTimer(u unit) (*started, error) {
 		return nil, fmt.Errorf("%s: Unit=: %w", u.name, err)
 	}
 	x := newStarted(u, stateActive, "waiting")
-	x.onStop(s)
+	x.idle = true
 	if ok, err := s.begin(x); !ok {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (s *System) tick(x *started, all []alarm) {
 		s.units.setElapse(x, at)
 		if at.IsZero() {
 			if x.unit.isNot("Timer.RemainAfterElapse") && !m.triggered.IsZero() {
-				x.stop()
+				s.halt(x, nil)
 				return
 			}
 			s.set(x, stateActive, "elapsed")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unique"
 )
 
 // unit is a unit with its drop-ins (systemd.unit(5)), by section and key.
@@ -138,7 +139,9 @@ func (u *unit) parseLine(file string, number int, section, line string) string {
 		u.problem("/%s:%d: Assignment outside of section. Ignoring.", file, number)
 		return section
 	}
-	key := section + "." + name
+	// A unit that is active keeps its values, and not the text of its file.
+	key := unique.Make(section + "." + name).Value()
+	value = strings.Clone(value)
 	switch effectOf(u.name, section, name) {
 	case effectUnknown:
 		u.problem("/%s:%d: Unknown key name '%s' in section '%s', ignoring.", file, number, name, section)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -371,6 +372,48 @@ func TestTransactions(t *testing.T) {
 			t.Error("a unit that is not there is started")
 		}
 	})
+}
+
+// What a distribution has enabled does not start at a boot, but by hand and where the server has
+// enabled it; its targets want none of the machine's daemons.
+func TestServicesOfTheDistributionStayDown(t *testing.T) {
+	const vendor = "usr/lib/systemd/system/"
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text), Mode: 0o644} }
+	machine := fstest.MapFS{
+		vendor + "ssh.service": file("[Service]\nExecStart=/usr/sbin/sshd\n[Install]\nWantedBy=multi-user.target\n"), vendor + "cron.service": file("[Service]\nExecStart=/usr/sbin/cron\n"),
+		vendor + "dbus.service": file("[Service]\nExecStart=/usr/bin/dbus\n"), vendor + "multi-user.target": file("[Unit]\nRequires=basic.target\nWants=dbus.service\n"),
+		vendor + "basic.target": file(""), vendor + "multi-user.target.wants/getty.target": file(""),
+	}
+	machine[vendor+"basic.target"].Data = []byte("[Unit]\n")
+	base := Tree{}
+	for _, name := range []string{"ssh.service", "cron.service"} {
+		base[etc+"multi-user.target.wants/"+name] = Node{Mode: fs.ModeSymlink | 0o777, Link: "/" + vendor + name}
+	}
+	layer := Tree{
+		etc + "multi-user.target.wants/own.service":  {Mode: fs.ModeSymlink | 0o777, Link: "/" + etc + "own.service"},
+		etc + "own.service":                          text("[Service]", "ExecStart=/bin/own"),
+		etc + "multi-user.target.wants/cron.service": {Mode: fs.ModeSymlink | 0o777, Link: "/lib/systemd/system/cron.service"},
+	}
+	s := New(Config{Base: base})
+	s.base = base
+	l, err := s.newLoader(storedFiles{view{layer, base, machine}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, boot := range []bool{true, false} {
+		plan, err := l.plan(boot, "multi-user.target")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]bool{"own.service": true, "cron.service": true, "ssh.service": !boot, "dbus.service": false} {
+			if got := plan.by[name] != nil; got != want {
+				t.Errorf("plan(boot %t) has %s: %t, want %t", boot, name, got, want)
+			}
+		}
+	}
+	if state, err := l.fileState("ssh.service"); state != "enabled" || err != nil {
+		t.Errorf("fileState = %q, %v", state, err)
+	}
 }
 
 // FuzzUnit reads unit files of any content.

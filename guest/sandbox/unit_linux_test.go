@@ -90,9 +90,10 @@ func TestServicesRunAsTheirUnitsSay(t *testing.T) {
 	s, c := withUnits(t, map[string]string{
 		"user.service": "[Service]\nType=oneshot\nUser=web\nWorkingDirectory=~\nUMask=0077\nStateDirectory=app\nStateDirectoryMode=0750\nRuntimeDirectory=app\nExecStartPre=+/bin/chown web /var/web\n" +
 			"ExecStart=/bin/sh -c 'id -u; id -g; id -G; pwd; echo $HOME $USER $STATE_DIRECTORY; umask; stat -c \"%%a %%U\" /var/lib/app /run/app'\nStandardOutput=append:/etc/user-out\n",
-		"var/web/x":      "",
-		"nobody.service": "[Service]\nType=oneshot\nUser=none\nExecStart=/bin/true\n",
-		"plain.service":  "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'echo \"$HOME|$USER|$PWD\" >&2'\nExecStart=@/bin/sh other -c 'echo $0 >&2'\nStandardError=append:/etc/plain-out\nStandardOutput=null\n",
+		"var/web/x":       "",
+		"nobody.service":  "[Service]\nType=oneshot\nUser=none\nExecStart=/bin/true\n",
+		"console.service": "[Service]\nType=oneshot\nStandardOutput=journal+console\nExecStart=/bin/sh -c 'echo to all; printf more'\n",
+		"plain.service":   "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'echo \"$HOME|$USER|$PWD\" >&2'\nExecStart=@/bin/sh other -c 'echo $0 >&2'\nStandardError=append:/etc/plain-out\nStandardOutput=null\n",
 		"main.service": "[Service]\nExecStart=/bin/sleep 1000\nExecStartPost=/bin/sh -c 'echo post $MAINPID > /etc/main'\nExecReload=/bin/kill -HUP $MAINPID\nExecStop=/bin/sh -c 'echo stop $MAINPID >> /etc/main'\n" +
 			"ExecStopPost=/bin/sh -c 'echo $SERVICE_RESULT $EXIT_CODE $EXIT_STATUS >> /etc/main'\nProtectSystem=strict\nFoo=bar\nNice=5\n",
 		"fork.service":   "[Service]\nType=forking\nPIDFile=/run/fork.pid\nExecStart=/bin/sh -c '/bin/sleep 1000 & echo $! > /run/fork.pid'\n",
@@ -110,6 +111,7 @@ func TestServicesRunAsTheirUnitsSay(t *testing.T) {
 	}
 	checkRuns(t, s,
 		[2]string{"systemctl start nobody 2>&1 | grep -c 'no such user'", "1\n"},
+		[2]string{"systemctl start console; systemctl status console | tail -2", "to all\nmore\n"},
 		[2]string{"systemctl start plain; cat /etc/plain-out", "||/\nother\n"},
 		[2]string{"systemctl start main 2>/dev/null; systemctl is-active main; systemctl reload main; until [ $(systemctl is-active main) = inactive ]; do sleep 0.05; done; sed 's/[0-9]\\+/PID/' /etc/main", "active\npost PID\nstop\nsuccess killed HUP\n"},
 		[2]string{"systemctl start main 2>/dev/null; systemctl stop main; sed 's/[0-9]\\+/PID/' /etc/main | tail -3", "post PID\nstop PID\nsuccess exited PID\n"},
@@ -121,7 +123,7 @@ func TestServicesRunAsTheirUnitsSay(t *testing.T) {
 		[2]string{"systemctl start pre && echo fine; ls /etc/pre-ran 2>/dev/null; systemctl is-failed pre", "fine\ninactive\n"},
 		[2]string{"systemctl start left; while grep -qs '^/bin/sleep.1234' /proc/[0-9]*/cmdline; do sleep 0.05; done; echo gone", "gone\n"},
 	)
-	for _, want := range []string{"main.service: no effect in a server of the lab: ProtectSystem= Nice=", "main.service:8: Unknown key name 'Foo' in section 'Service'", "abrt.service failed: /bin/sh was killed by the signal ABRT", "pre.service was skipped"} {
+	for _, want := range []string{"sh: to all", "main.service: no effect in a server of the lab: ProtectSystem= Nice=", "main.service:8: Unknown key name 'Foo' in section 'Service'", "abrt.service failed: /bin/sh was killed by the signal ABRT", "pre.service was skipped"} {
 		if !c.has(want) {
 			t.Errorf("the console does not show %q: %q", want, c.lines)
 		}

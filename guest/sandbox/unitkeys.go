@@ -52,18 +52,18 @@ var keyEffects = func() map[string]effect {
 			out[section+"."+name] = e
 		}
 	}
-	add(effectSilent, "Unit", "Description Documentation SourcePath DefaultDependencies IgnoreOnIsolate CollectMode RequiresMountsFor WantsMountsFor JoinsNamespaceOf OnFailureJobMode OnSuccessJobMode SurviveFinalKillSignal")
+	add(effectSilent, "Unit", "Description Documentation SourcePath DefaultDependencies IgnoreOnIsolate CollectMode RequiresMountsFor WantsMountsFor OnFailureJobMode OnSuccessJobMode SurviveFinalKillSignal")
 	add(effectDone, "Unit", "Requires Requisite Wants BindsTo PartOf Upholds Conflicts Before After OnFailure OnSuccess StartLimitIntervalSec StartLimitBurst RefuseManualStart RefuseManualStop AllowIsolate DefaultDependencies StartLimitInterval")
-	add(effectInert, "Unit", "PropagatesReloadTo ReloadPropagatedFrom PropagatesStopTo StopPropagatedFrom StopWhenUnneeded JobTimeoutSec JobRunningTimeoutSec JobTimeoutAction JobTimeoutRebootArgument StartLimitAction FailureAction SuccessAction FailureActionExitStatus SuccessActionExitStatus RebootArgument")
+	add(effectInert, "Unit", "JoinsNamespaceOf PropagatesReloadTo ReloadPropagatedFrom PropagatesStopTo StopPropagatedFrom StopWhenUnneeded JobTimeoutSec JobRunningTimeoutSec JobTimeoutAction JobTimeoutRebootArgument StartLimitAction FailureAction SuccessAction FailureActionExitStatus SuccessActionExitStatus RebootArgument")
 	add(effectDone, "Install", "Alias WantedBy RequiredBy UpheldBy Also DefaultInstance")
 	add(effectDone, "Service", `Type ExecStart ExecStartPre ExecStartPost ExecCondition ExecReload ExecStop ExecStopPost
 		RemainAfterExit GuessMainPID PIDFile Restart RestartSec TimeoutSec TimeoutStartSec TimeoutStopSec SuccessExitStatus
 		RestartPreventExitStatus RestartForceExitStatus NotifyAccess StartLimitInterval StartLimitBurst
 		User Group SupplementaryGroups DynamicUser WorkingDirectory UMask Environment EnvironmentFile PassEnvironment UnsetEnvironment
-		StandardInput StandardInputText StandardOutput StandardError KillMode KillSignal SendSIGHUP
+		StandardInput StandardOutput StandardError KillMode KillSignal SendSIGHUP
 		RuntimeDirectory RuntimeDirectoryMode RuntimeDirectoryPreserve StateDirectory StateDirectoryMode CacheDirectory CacheDirectoryMode
 		LogsDirectory LogsDirectoryMode ConfigurationDirectory ConfigurationDirectoryMode`)
-	add(effectSilent, "Service", "SyslogIdentifier SyslogFacility SyslogLevel SyslogLevelPrefix LogLevelMax LogExtraFields LogRateLimitIntervalSec LogRateLimitBurst LogNamespace LogFilterPatterns Slice SetLoginEnvironment ExitType")
+	add(effectSilent, "Service", "SyslogIdentifier SyslogFacility SyslogLevel SyslogLevelPrefix LogLevelMax LogExtraFields LogRateLimitIntervalSec LogRateLimitBurst LogNamespace LogFilterPatterns Slice")
 	add(effectInert, "Service", `BusName Sockets RuntimeMaxSec RuntimeRandomizedExtraSec TimeoutAbortSec TimeoutStartFailureMode TimeoutStopFailureMode WatchdogSec WatchdogSignal
 		RestartSteps RestartMaxDelaySec RestartMode RestartKillSignal ReloadSignal FinalKillSignal SendSIGKILL RootDirectoryStartOnly NonBlocking FileDescriptorStoreMax FileDescriptorStorePreserve USBFunctionDescriptors USBFunctionStrings OOMPolicy OpenFile
 		FailureAction SuccessAction StartLimitAction RebootArgument PermissionsStartOnly BusPolicy
@@ -76,7 +76,7 @@ var keyEffects = func() map[string]effect {
 		SystemCallFilter SystemCallErrorNumber SystemCallArchitectures SystemCallLog Personality IgnoreSIGPIPE TimerSlackNSec
 		Nice CPUSchedulingPolicy CPUSchedulingPriority CPUSchedulingResetOnFork CPUAffinity NUMAPolicy NUMAMask IOSchedulingClass IOSchedulingPriority OOMScoreAdjust CoredumpFilter CoredumpReceive
 		LimitCPU LimitFSIZE LimitDATA LimitSTACK LimitCORE LimitRSS LimitNOFILE LimitAS LimitNPROC LimitMEMLOCK LimitLOCKS LimitSIGPENDING LimitMSGQUEUE LimitNICE LimitRTPRIO LimitRTTIME
-		TTYPath TTYReset TTYVHangup TTYVTDisallocate TTYRows TTYColumns StandardInputData UtmpIdentifier UtmpMode
+		TTYPath TTYReset TTYVHangup TTYVTDisallocate TTYRows TTYColumns StandardInputText StandardInputData ExitType SetLoginEnvironment UtmpIdentifier UtmpMode
 		LoadCredential LoadCredentialEncrypted ImportCredential SetCredential SetCredentialEncrypted
 		Delegate DelegateSubgroup DisableControllers CPUAccounting CPUWeight StartupCPUWeight CPUShares StartupCPUShares CPUQuota CPUQuotaPeriodSec AllowedCPUs StartupAllowedCPUs AllowedMemoryNodes StartupAllowedMemoryNodes
 		MemoryAccounting MemoryMin MemoryLow MemoryHigh MemoryMax MemorySwapMax MemoryZSwapMax MemoryZSwapWriteback MemoryLimit DefaultMemoryMin DefaultMemoryLow StartupMemoryLow StartupMemoryHigh StartupMemoryMax StartupMemorySwapMax StartupMemoryZSwapMax

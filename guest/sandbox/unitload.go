@@ -31,24 +31,31 @@ type loader struct {
 // withUnits calls do with a loader. do must not use the system.
 func (s *System) withUnits(do func(*loader) error) error {
 	return s.files(func(f files) error {
-		l := &loader{f: f, units: map[string]unit{}}
-		if s.image == nil {
-			l.base = s.base
+		l, err := s.newLoader(f)
+		if err != nil {
+			return err
 		}
-		for _, dir := range unitDirs {
-			has := map[string]bool{}
-			names, err := f.names(dir)
-			if err != nil && !notThere(err) {
-				return err
-			}
-			for _, n := range names {
-				has[n] = true
-			}
-			l.dirs = append(l.dirs, has)
-		}
-		l.about = s.specifiers(f)
 		return do(l)
 	})
+}
+
+func (s *System) newLoader(f files) (*loader, error) {
+	l := &loader{f: f, units: map[string]unit{}, about: s.specifiers(f)}
+	if s.image == nil {
+		l.base = s.base
+	}
+	for _, dir := range unitDirs {
+		has := map[string]bool{}
+		names, err := f.names(dir)
+		if err != nil && !notThere(err) {
+			return nil, err
+		}
+		for _, n := range names {
+			has[n] = true
+		}
+		l.dirs = append(l.dirs, has)
+	}
+	return l, nil
 }
 
 // readUnit finds a unit with its drop-ins.
