@@ -230,8 +230,8 @@ func (p *first) run(r request, files []int) {
 	for _, fd := range files {
 		attr.Files = append(attr.Files, uintptr(fd))
 	}
-	close, err := p.attributes(&r, attr)
-	defer close()
+	done, err := p.attributes(&r, attr)
+	defer done()
 	if err != nil {
 		fail(CodeCannotRun, err)
 		return

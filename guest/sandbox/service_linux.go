@@ -16,18 +16,18 @@ import (
 
 // This file starts and ends the processes of services, in the first process.
 
-// attributes sets what a service's process has beside its arguments. The caller calls close when the
+// attributes sets what a service's process has beside its arguments. The caller calls done when the
 // process has started.
-func (p *first) attributes(r *request, attr *syscall.ProcAttr) (close func(), err error) {
+func (p *first) attributes(r *request, attr *syscall.ProcAttr) (done func(), err error) {
 	var opened []int
-	close = func() {
+	done = func() {
 		for _, fd := range opened {
 			_ = unix.Close(fd)
 		}
 	}
 	a := r.Service
 	if a == nil {
-		return close, nil
+		return done, nil
 	}
 	if a.As {
 		c := &syscall.Credential{Uid: uint32(a.UID), Gid: uint32(a.GID)}
@@ -50,7 +50,7 @@ func (p *first) attributes(r *request, attr *syscall.ProcAttr) (close func(), er
 		input = os.DevNull
 	}
 	if err := open(input, unix.O_RDONLY); err != nil {
-		return close, fmt.Errorf("StandardInput=: %w", err)
+		return done, fmt.Errorf("StandardInput=: %w", err)
 	}
 	attr.Files[0] = uintptr(opened[0])
 	for i, o := range []output{a.Stdout, a.Stderr} {
@@ -67,12 +67,12 @@ func (p *first) attributes(r *request, attr *syscall.ProcAttr) (close func(), er
 				flags |= unix.O_TRUNC
 			}
 			if err := open(o.File, flags); err != nil {
-				return close, fmt.Errorf("%s: %w", key, err)
+				return done, fmt.Errorf("%s: %w", key, err)
 			}
 			attr.Files[1+i] = uintptr(opened[len(opened)-1])
 		}
 	}
-	return close, nil
+	return done, nil
 }
 
 // fork starts a program.

@@ -423,9 +423,14 @@ func (r *session) processes() int { return int(r.left.Load()) }
 // emptied reports whether no process is left, or will be soon: a command ends before those that
 // were killed with it.
 func (r *session) emptied(within time.Duration) bool {
-	for end := time.Now().Add(within); r.processes() > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			return false
+	look, timeout := time.NewTicker(time.Millisecond), time.NewTimer(within)
+	defer look.Stop()
+	defer timeout.Stop()
+	for r.processes() > 0 {
+		select {
+		case <-look.C:
+		case <-timeout.C:
+			return r.processes() == 0
 		}
 	}
 	return true

@@ -118,7 +118,7 @@ func startError(x *started) error {
 	if x.err == nil {
 		return nil
 	}
-	return fmt.Errorf("Job for %s failed: %w", x.unit.name, x.err) //nolint:revive // systemctl's words
+	return fmt.Errorf("Job for %s failed: %w", x.unit.name, x.err)
 }
 
 // stateless are the types of units that are there from the boot on.
@@ -201,7 +201,7 @@ func (s *System) checks(u unit) (met bool, err error) {
 	case err != nil:
 		return false, err
 	case assertion != "":
-		return false, fmt.Errorf("Assertion failed on job for %s: %s", u.name, assertion) //nolint:revive // systemctl's words
+		return false, fmt.Errorf("Assertion failed on job for %s: %s", u.name, assertion)
 	case condition != "":
 		s.report("%s was skipped because of an unmet condition check (%s)", u.name, condition)
 		return false, nil

@@ -48,12 +48,6 @@ func (c *ctl) remove(names ...string) error {
 	return nil
 }
 
-// enableUnit makes the links of a unit and of those of Also=.
-func (s *System) enableUnit(name string) error {
-	c := &ctl{s: s, verb: "enable", options: map[string][]string{}}
-	return c.enableOne(name, map[string]bool{})
-}
-
 func (c *ctl) enableOne(name string, seen map[string]bool) error {
 	seen[name] = true
 	if path.IsAbs(name) {
@@ -86,7 +80,7 @@ func (c *ctl) enableOne(name string, seen map[string]bool) error {
 		}
 	}
 	if isTemplate(u.name) && len(links) == 0 && len(u.words("Install.WantedBy", "Install.RequiredBy")) > 0 {
-		return fmt.Errorf("Invalid unit name: %s has no DefaultInstance=: name an instance", u.name) //nolint:revive // as above
+		return fmt.Errorf("Invalid unit name: %s has no DefaultInstance=: name an instance", u.name)
 	}
 	if len(links)+len(also) == 0 && !c.has("no-warn") {
 		c.complain("The unit files have no installation config (WantedBy=, RequiredBy=, Also=,\nAlias= settings in the [Install] section, and DefaultInstance= for template\nunits). This means they are not meant to be enabled using systemctl.")
@@ -266,7 +260,7 @@ func (c *ctl) linkOne(file string) error {
 		return fmt.Errorf("%s: give the absolute path of a unit file", file)
 	}
 	if _, err := c.s.Stat(file); err != nil {
-		return fmt.Errorf("File %s: No such file or directory", file) //nolint:revive // systemctl's words
+		return fmt.Errorf("File %s: No such file or directory", file)
 	}
 	if slices.Contains(unitDirs, strings.Trim(path.Dir(path.Clean(file)), "/")) {
 		return nil

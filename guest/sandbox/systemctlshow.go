@@ -372,8 +372,7 @@ func (c *ctl) describe(x shown) {
 		c.print("             └─%s\n", path.Base(d))
 	}
 	state := fmt.Sprintf("%s (%s)", x.state, x.sub)
-	switch {
-	case x.state == stateFailed:
+	if x.state == stateFailed {
 		state = fmt.Sprintf("failed (Result: %s)", x.result)
 	}
 	if !x.since.IsZero() {

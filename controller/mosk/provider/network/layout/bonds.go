@@ -11,7 +11,7 @@ import (
 // (netplan-yaml(5)) on a server with cloud-init 22.4.2.
 var bondFields = map[string]string{
 	"ad-select": "bond_ad_select", "arp-interval": "bond_arp_interval", "arp-validate": "bond_arp_validate", "down-delay": "bond_downdelay",
-	"fail-over-mac-policy": "bond_fail_over_mac", "gratuitous-arp": "bond_num_grat_arp", "gratuitious-arp": "bond_num_grat_arp",
+	"fail-over-mac-policy": "bond_fail_over_mac", "gratuitous-arp": "bond_num_grat_arp", "gratuitious-arp": "bond_num_grat_arp", //nolint:misspell // netplan takes this spelling, too
 	"lacp-rate": "bond_lacp_rate", "mii-monitor-interval": "bond_miimon", "min-links": "bond_min_links", "mode": "bond_mode",
 	"primary": "bond_primary", "primary-reselect-policy": "bond_primary_reselect", "transmit-hash-policy": "bond_xmit_hash_policy",
 	"up-delay": "bond_updelay",

@@ -220,7 +220,7 @@ func TestTemplateWithMistakes(t *testing.T) {
 		"lost by Debian":   {nics + "bonds: {x: {interfaces: [a], parameters: {arp-ip-targets: [10.0.0.1]}}}", []string{field, "parameters.arp-ip-targets: Debian 12's cloud-init gives netplan a parameter that it does not know"}},
 		"no parameter":     {nics + "bonds: {x: {interfaces: [a], parameters: {miimon: 1}}}", []string{field, "parameters.miimon: there is no such parameter: give one of ad-select,"}},
 		"parameter's list": {nics + "bonds: {x: {interfaces: [a], parameters: {mode: [1]}}}", []string{field, "parameters.mode: give a text or a number"}},
-		"parameter twice":  {nics + "bonds: {x: {interfaces: [a], parameters: {gratuitous-arp: 1, gratuitious-arp: 2}}}", []string{field, "parameters.gratuitous-arp: it is given twice"}},
+		"parameter twice":  {nics + "bonds: {x: {interfaces: [a], parameters: {gratuitous-arp: 1, gratuitious-arp: 2}}}", []string{field, "parameters.gratuitous-arp: it is given twice"}}, //nolint:misspell // netplan takes this spelling, too
 		"primary":          {nics + "bonds: {x: {interfaces: [a], parameters: {primary: b}}}", []string{field, "parameters.primary: b: name one of ethernets that has set-name"}},
 	} {
 		r, err := NewTemplate(templateOf(tt.text), server(), networks)
