@@ -13,4 +13,9 @@
 //
 // The program that uses the package runs, started again, as the first process of the
 // namespaces, and as systemctl, hostnamectl, reboot and poweroff in them.
+//
+// The manager of services is here, and does what systemd's man pages say: a loader reads
+// units with their drop-ins, a transaction orders those that start together, and a
+// service, timer or path unit runs in a goroutine. No process is needed for it: a unit
+// whose program is the caller's (Config.Run) costs none either.
 package sandbox

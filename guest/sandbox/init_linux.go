@@ -68,6 +68,7 @@ type first struct {
 	sysctls  *os.File            // directory of those and of what commands have changed
 	reasons  map[int]string      // why commands were killed, by ID
 	services map[int]*attributes // of the commands that are services' processes
+	stopping map[int]bool        // the commands that end with all that they have started
 	started  chan struct{}       // a process was started
 }
 
@@ -79,7 +80,7 @@ func runInit() error {
 		return err
 	}
 	_ = f.Close()
-	p := &first{control: conn.(*net.UnixConn), running: map[int]int{}, codes: map[int]int{}, asking: map[int]chan request{}, reasons: map[int]string{}, services: map[int]*attributes{}, awaited: map[int]bool{}, started: make(chan struct{}, 1)}
+	p := &first{control: conn.(*net.UnixConn), running: map[int]int{}, codes: map[int]int{}, asking: map[int]chan request{}, reasons: map[int]string{}, services: map[int]*attributes{}, stopping: map[int]bool{}, awaited: map[int]bool{}, started: make(chan struct{}, 1)}
 	p.out = json.NewEncoder(p.control)
 	if _, err := p.receive(&p.setup); err != nil {
 		return err
@@ -325,6 +326,8 @@ func (p *first) ended(pid int, status syscall.WaitStatus) bool {
 	delete(p.running, id)
 	delete(p.reasons, id)
 	delete(p.services, id)
+	stopping := p.stopping[id]
+	delete(p.stopping, id)
 	p.mu.Unlock()
 	if !ok {
 		return false
@@ -337,7 +340,11 @@ func (p *first) ended(pid int, status syscall.WaitStatus) bool {
 		}
 	}
 	p.reportSysctl()
-	if service != nil && service.Forks && code == 0 {
+	switch end := (response{ID: id, Code: code, Error: reason}); {
+	case stopping:
+		go p.endWithRest(id, end)
+		return true
+	case service != nil && service.Forks && code == 0:
 		go p.outlive(id, service)
 		return true
 	}

@@ -264,6 +264,9 @@ func (v *service) terminate() result {
 	}
 	mode := v.u.get("Service.KillMode")
 	a := attributes{MainOnly: mode == "process" || mode == "mixed" || mode == "none", Hangup: v.u.is("Service.SendSIGHUP")}
+	if mode == "" || mode == "control-group" {
+		a.Rest = v.stopTimeout()
+	}
 	signal := signalOf(v.u.get("Service.KillSignal"), syscall.SIGTERM)
 	if p.hasEnded() {
 		if mode != "process" && mode != "none" {

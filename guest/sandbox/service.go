@@ -409,5 +409,9 @@ func (v *service) commandOf(ctx context.Context, c command, more []string) resul
 }
 
 func (v *service) stopTimeout() time.Duration {
-	return v.u.duration("Service.TimeoutStopSec", v.u.duration("Service.TimeoutSec", stopTimeout))
+	limit := v.u.duration("Service.TimeoutStopSec", v.u.duration("Service.TimeoutSec", stopTimeout))
+	if limit == 0 {
+		return infinity
+	}
+	return limit
 }

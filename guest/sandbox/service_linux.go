@@ -115,6 +115,9 @@ func (p *first) killService(r request, signal unix.Signal) {
 	}
 	p.mu.Lock()
 	pid := p.running[r.ID]
+	if pid != 0 && a.Rest > 0 {
+		p.stopping[r.ID] = true
+	}
 	p.mu.Unlock()
 	send := func(signal unix.Signal) (sent bool) {
 		if a.MainOnly {
@@ -135,6 +138,13 @@ func (p *first) killService(r request, signal unix.Signal) {
 	if !await(a.Rest, func() bool { return len(processesOf(r.ID, 0)) == 0 }) {
 		send(unix.SIGKILL)
 	}
+}
+
+// endWithRest reports the end of a command that is stopped, when nothing is left of what it has
+// started: a service that starts again must not find its port in use.
+func (p *first) endWithRest(id int, end response) {
+	await(infinity, func() bool { return len(processesOf(id, 0)) == 0 })
+	_ = p.send(end) // else the system has ended
 }
 
 // outlive reports the main process of a service whose first has ended, and its end when no process
@@ -166,10 +176,16 @@ func (p *first) outlive(id int, a *attributes) {
 	_ = p.send(response{ID: id, Started: true, Code: pid}) // else the system has ended
 	await(infinity, func() bool { return unix.Kill(pid, 0) != nil || parentOf(pid) == 0 })
 	p.mu.Lock()
+	stopping := p.stopping[id]
 	delete(p.running, id)
+	delete(p.stopping, id)
 	p.mu.Unlock()
 	p.reportSysctl()
-	_ = p.send(response{ID: id})
+	if stopping {
+		p.endWithRest(id, response{ID: id})
+		return
+	}
+	_ = p.send(response{ID: id}) // as above
 }
 
 // pidFileTimeout is how long a service has to write its PIDFile= after its first process has ended.

@@ -206,13 +206,13 @@ func TestServicesAreStoppedBySIGTERM(t *testing.T) {
 		"etc/stubborn.sh":                 sandbox.File(0o644, "trap '' TERM\ntouch /etc/stubborn\nwhile :; do /bin/sleep 1000; done\n"),
 		"etc/systemd/system/tidy.service": sandbox.File(0o644, "[Service]\nExecStart=/bin/sh -c 'trap \"echo stopped > /etc/tidy; exit 0\" TERM; touch /etc/started; /bin/sleep 1000 & wait'\n"),
 		"etc/systemd/system/rude.service": sandbox.File(0o644, "[Service]\nTimeoutStopSec=200ms\nExecStart=/bin/sh /etc/stubborn.sh\n"),
-		"etc/systemd/system/heir.service": sandbox.File(0o644, "[Service]\nExecStart=/bin/sh -c '/bin/sh /etc/stubborn.sh & wait'\n"),
+		"etc/systemd/system/heir.service": sandbox.File(0o644, "[Service]\nTimeoutStopSec=1600ms\nExecStart=/bin/sh -c '/bin/sh /etc/stubborn.sh & wait'\n"),
 	})
 	const await = "until test -e %s; do /bin/sleep 0.02; done; "
 	if out, code := run(t, s, "systemctl start tidy; "+fmt.Sprintf(await, "/etc/started")+"systemctl stop tidy; cat /etc/tidy"); out != "stopped\n" || code != 0 {
 		t.Errorf("a service with a handler of SIGTERM = %q, %d", out, code)
 	}
-	const ended = "while grep -qs '^/bin/sh./etc/stubborn.sh' /proc/[0-9]*/cmdline; do /bin/sleep 0.02; done; "
+	const ended = "grep -qszx '/etc/stubborn.s[h]' /proc/[0-9]*/cmdline && echo left; "
 	for _, unit := range []string{"rude", "heir"} {
 		out, code := run(t, s, "rm -f /etc/stubborn; systemctl start "+unit+"; "+fmt.Sprintf(await, "/etc/stubborn")+"systemctl stop "+unit+"; "+ended+"systemctl is-active "+unit)
 		if out != "inactive\n" || code != 3 {

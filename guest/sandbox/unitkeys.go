@@ -53,6 +53,7 @@ var keyEffects = func() map[string]effect {
 		}
 	}
 	add(effectSilent, "Unit", "Description Documentation SourcePath DefaultDependencies IgnoreOnIsolate CollectMode RequiresMountsFor WantsMountsFor OnFailureJobMode OnSuccessJobMode SurviveFinalKillSignal")
+	// Upholds= does what Wants= does: the other unit is not started again when it ends.
 	add(effectDone, "Unit", "Requires Requisite Wants BindsTo PartOf Upholds Conflicts Before After OnFailure OnSuccess StartLimitIntervalSec StartLimitBurst RefuseManualStart RefuseManualStop AllowIsolate DefaultDependencies StartLimitInterval")
 	add(effectInert, "Unit", "JoinsNamespaceOf PropagatesReloadTo ReloadPropagatedFrom PropagatesStopTo StopPropagatedFrom StopWhenUnneeded JobTimeoutSec JobRunningTimeoutSec JobTimeoutAction JobTimeoutRebootArgument StartLimitAction FailureAction SuccessAction FailureActionExitStatus SuccessActionExitStatus RebootArgument")
 	add(effectDone, "Install", "Alias WantedBy RequiredBy UpheldBy Also DefaultInstance")
