@@ -370,8 +370,8 @@ func (c *ctl) getDefault() {
 		c.fails(codeFailed, "Failed to get default target: %v", err)
 		return
 	}
-	if u.name == "default.target" {
-		u.name = "multi-user.target"
+	if u.name == "default.target" { // it is built in
+		u.name = builtinTargets[u.name][0]
 	}
 	c.print("%s\n", u.name)
 }

@@ -12,7 +12,7 @@ import (
 // file of them. The targets of a boot that need devices or other services of the machine are
 // reached at once.
 var builtinTargets = map[string][]string{
-	"default.target":        {"multi-user.target"},
+	"default.target":        {"graphical.target"},
 	"graphical.target":      {"multi-user.target"},
 	"multi-user.target":     {"basic.target", "getty.target", "remote-fs.target", "cloud-init.target", "machines.target"},
 	"basic.target":          {"sysinit.target", "sockets.target", "timers.target", "paths.target", "slices.target"},
