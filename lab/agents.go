@@ -300,6 +300,7 @@ func systemOf(h *rack.Host, boot uint64, cmdline string) sys.System {
 		Vendor: p.Manufacturer, Product: p.Model, Serial: id.Serial, UUID: id.UUID,
 		BIOSVendor: p.BIOS.Vendor, BIOSVersion: p.BIOS.Version, BIOSDate: p.BIOS.Date,
 		CPU: systest.CPU{
+			Vendor: p.Processors.Vendor, Sockets: p.Processors.Sockets, Cores: p.Processors.Cores,
 			Model: p.Processors.Model, MHz: float64(p.Processors.MHz),
 			Threads: p.Processors.Sockets * p.Processors.Threads, Flags: p.Processors.Flags,
 		},

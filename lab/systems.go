@@ -131,10 +131,11 @@ func (y *systems) start(h *rack.Host, os machine.OS) {
 		Dir:    filepath.Join(y.dir, fmt.Sprintf("%s-%d", url.PathEscape(h.Name()), os.Boot)),
 		Reboot: exit(true), PowerOff: exit(false),
 		Lowers: y.lowers, Programs: []string{labAgent}, Sleep: y.clock.Sleep,
-		After:   func(d time.Duration, do func()) func() bool { return y.clock.LazyFunc(d, do).Stop },
-		Run:     func(ctx context.Context, unit string, args []string) error { return y.run(ctx, x, unit, args) },
-		Report:  func(line string) { _, _ = fmt.Fprintln(console, line) }, // the console drops what comes late
-		Crashed: func(cause error) { y.crash(x, cause) },
+		After:    func(d time.Duration, do func()) func() bool { return y.clock.LazyFunc(d, do).Stop },
+		Hardware: func() fs.FS { return systemOf(h, os.Boot, "").FS() },
+		Run:      func(ctx context.Context, unit string, args []string) error { return y.run(ctx, x, unit, args) },
+		Report:   func(line string) { _, _ = fmt.Fprintln(console, line) }, // the console drops what comes late
+		Crashed:  func(cause error) { y.crash(x, cause) },
 	})
 	// One reboot of the system serves all agents, when none of them changes it.
 	x.broker = broker.New(x.Host().Reboot, func(err error) { y.log.Error("a system does not reboot", "machine", h.Name(), "error", err) })

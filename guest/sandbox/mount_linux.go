@@ -44,7 +44,7 @@ func (p *first) mount() error {
 	if err := p.mountProc(inRoot("proc")); err != nil {
 		return err
 	}
-	if err := tmpfs(inRoot("sys"), unix.MS_RDONLY, "mode=755"); err != nil {
+	if err := p.mountSys(inRoot("sys")); err != nil {
 		return err
 	}
 	if err := mountDev(inRoot("dev")); err != nil {
@@ -151,7 +151,14 @@ func (p *first) mountProc(proc string) error {
 			return err
 		}
 	}
-	return p.mountSysctl(filepath.Join(proc, "sys"))
+	area := filepath.Join(p.setup.Dir, privateDir)
+	if err := tmpfs(area, 0, fmt.Sprintf("mode=700,size=%d,nr_inodes=64k", maxSysctls+maxHardware)); err != nil {
+		return err
+	}
+	if err := p.mountHardwareProc(proc, area); err != nil {
+		return err
+	}
+	return p.mountSysctl(filepath.Join(proc, "sys"), area)
 }
 
 // devices are the device files of a container (OCI Runtime Specification, "Default

@@ -23,7 +23,7 @@ func programTree(more []string) Tree {
 	t := Tree{programFile: File(0o755, "")}
 	for name := range programs {
 		t["usr/bin/"+name] = Node{Mode: fs.ModeSymlink | 0o777, Link: "../lib/metalab/program"}
-		if name == "reboot" || name == "poweroff" {
+		if name != "systemctl" && name != "hostnamectl" { // those that end a boot (Debian, systemd-sysv)
 			t["usr/sbin/"+name] = Node{Mode: fs.ModeSymlink | 0o777, Link: "../lib/metalab/program"}
 		}
 	}

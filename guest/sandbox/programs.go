@@ -6,15 +6,15 @@ import (
 )
 
 // programNames are the names of programs.
-var programNames = []string{"systemctl", "hostnamectl", "reboot", "poweroff"}
+var programNames = []string{"systemctl", "hostnamectl", "reboot", "poweroff", "halt", "shutdown"}
 
-// programs are the implementations of systemctl, hostnamectl, reboot and poweroff: a function
+// programs are the implementations of systemctl, hostnamectl and of those that end a boot: a function
 // each that returns the program's output and its exit code.
 var programs map[string]func(*System, []string) (string, int)
 
 func init() { // the functions run commands, which look for programs
 	programs = map[string]func(*System, []string) (string, int){
-		"systemctl": systemctl, "hostnamectl": hostnamectl, "reboot": reboot, "poweroff": powerOff,
+		"systemctl": systemctl, "hostnamectl": hostnamectl, "reboot": reboot, "poweroff": powerOff, "halt": halt, "shutdown": shutdown,
 	}
 }
 
@@ -39,25 +39,6 @@ func hostnamectl(s *System, args []string) (string, int) {
 		return " Static hostname: " + name + "\n", 0
 	}
 	return printed("", fmt.Sprintf("Unknown command verb %s: use status, or hostname [NAME].\n", args[0])), 1
-}
-
-// reboot and powerOff answer and then act, as programs that ask an init system do.
-func reboot(s *System, _ []string) (string, int) { return s.leave(s.c.Reboot) }
-
-func powerOff(s *System, _ []string) (string, int) { return s.leave(s.c.PowerOff) }
-
-func (s *System) leave(do func()) (string, int) {
-	if do == nil {
-		return printed("", "this system has no power to control\n"), 1
-	}
-	go func() {
-		defer s.Guard()
-		if err := s.Shutdown(); err != nil {
-			s.report("shutdown: %v", err)
-		}
-		do()
-	}()
-	return "", 0
 }
 
 func fail(program string, err error) (string, int) {

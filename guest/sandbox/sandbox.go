@@ -47,8 +47,12 @@ type Config struct {
 	// the processes use together. Otherwise a watcher alone ends those that exceed the limits, and
 	// may be too late: Report says that, once.
 	RequireLimits bool
-	Boot          sys.Boot         // in /proc/sys/kernel/random/boot_id and /proc/uptime
-	Now           func() time.Time // stamps files that WriteFile writes
+	// Hardware returns what /sys, /proc/cpuinfo, /proc/meminfo and, without a deployment,
+	// /proc/cmdline show, for the first command of the boot, by their paths without the leading
+	// slash. nil: nothing is below /sys, and the files of /proc are the machine's.
+	Hardware func() fs.FS
+	Boot     sys.Boot         // in /proc/sys/kernel/random/boot_id and /proc/uptime
+	Now      func() time.Time // stamps files that WriteFile writes
 	// Run is one of Programs as the process of a service: it returns when the program has
 	// ended, or soon after ctx has. The cause of ctx is ErrClosed when the system has lost its
 	// power: the program can do nothing more then. nil: there is none.
@@ -92,24 +96,26 @@ func (l Limits) orDefault() Limits {
 type System struct {
 	c Config
 
-	mu          sync.Mutex
-	session     *session // session of the running processes; nil: none
-	memory      Tree     // /run and /tmp of this boot, where no command has run
-	units       units
-	closed      bool
-	saved       [sha256.Size]byte // SHA-256 of the layer that was stored last
-	opened      bool              // the disk was read in this boot
-	base        Tree              // files of the booted root, which other systems share
-	own         Tree              // those of this system alone
-	lower       lower             // both
-	image       *Tree             // image of the booted root, which other systems share
-	roots       bool              // the disk has others than the installation's
-	decoded     decoded           // the layer that was read last
-	watches     watches
-	closeLowers func() error // nil: other systems have them, too
-	cgroups     string       // directory of control groups
-	unlimited   sync.Once    // reports that there are no limits
-	values      struct {
+	mu           sync.Mutex
+	session      *session // session of the running processes; nil: none
+	memory       Tree     // /run and /tmp of this boot, where no command has run
+	units        units
+	closed       bool
+	saved        [sha256.Size]byte // SHA-256 of the layer that was stored last
+	opened       bool              // the disk was read in this boot
+	base         Tree              // files of the booted root, which other systems share
+	own          Tree              // those of this system alone
+	lower        lower             // both
+	image        *Tree             // image of the booted root, which other systems share
+	roots        bool              // the disk has others than the installation's
+	decoded      decoded           // the layer that was read last
+	watches      watches
+	readHardware func() ([]hardwareFile, error)
+	pending      pending
+	closeLowers  func() error // nil: other systems have them, too
+	cgroups      string       // directory of control groups
+	unlimited    sync.Once    // reports that there are no limits
+	values       struct {
 		sync.Mutex
 		sysctl map[string]string // values that commands have set under /proc/sys, by path
 	}
@@ -124,7 +130,7 @@ func New(c Config) *System {
 	if c.Sleep == nil {
 		c.Sleep = sleep
 	}
-	s := &System{c: c, memory: Tree{}, cgroups: cgroupRoot}
+	s := &System{c: c, memory: Tree{}, cgroups: cgroupRoot, readHardware: hardwareOf(c)}
 	if c.Lowers == nil && c.Dir != "" {
 		s.c.Lowers = NewLowers(c.Dir + ".lowers")
 		s.closeLowers = s.c.Lowers.Close
@@ -163,6 +169,7 @@ func (s *System) Close() error {
 		return nil
 	}
 	s.closed = true
+	s.pending.close()
 	session := s.session
 	s.session = nil
 	s.mu.Unlock()

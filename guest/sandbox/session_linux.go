@@ -105,6 +105,7 @@ type setup struct {
 	Hostname string
 	Limits   Limits
 	Sysctl   map[string]string
+	Hardware []hardwareFile
 	BootID   string
 }
 
@@ -112,7 +113,7 @@ type setup struct {
 const (
 	rootDir     = "root"
 	ownDir      = "own"
-	sysctlDir   = "sysctl"
+	privateDir  = "private" // which no command sees
 	upperDir    = "upper"
 	workDir     = "work"
 	uptimeFile  = "uptime"
@@ -138,6 +139,10 @@ func newSession(s *System, layer Tree) (_ *session, err error) {
 		hostname = firstWord(string(b), hostname)
 	}
 	self, err := os.Executable()
+	var hardware []hardwareFile
+	if err == nil {
+		hardware, err = s.readHardware()
+	}
 	if err != nil {
 		return nil, errors.Join(err, r.leaveLowers())
 	}
@@ -150,7 +155,7 @@ func newSession(s *System, layer Tree) (_ *session, err error) {
 	r.waiting[0] = first
 	go r.receive(s)
 	err = r.send(setup{
-		Dir: r.dir, Base: r.base, Programs: r.programs, Sysctls: r.sysctls, Machine: realMachineDirs(), Program: self, Hostname: hostname, Limits: s.c.Limits, Sysctl: r.changed, BootID: s.c.Boot.ID,
+		Dir: r.dir, Base: r.base, Programs: r.programs, Sysctls: r.sysctls, Machine: realMachineDirs(), Program: self, Hostname: hostname, Limits: s.c.Limits, Sysctl: r.changed, Hardware: hardware, BootID: s.c.Boot.ID,
 	})
 	if err != nil {
 		return nil, &CannotRunError{errors.Join(err, r.end())}
@@ -292,7 +297,7 @@ func (r *session) makeDirs(s *System, layer Tree) error {
 			return err
 		}
 	}
-	dirs := []string{rootDir, ownDir, sysctlDir, "run", "tmp", filepath.Join(upperDir, "."), filepath.Join(workDir, ".")}
+	dirs := []string{rootDir, ownDir, privateDir, "run", "tmp", filepath.Join(upperDir, "."), filepath.Join(workDir, ".")}
 	for _, d := range realMachineDirs() {
 		dirs = append(dirs, upperDir+"-"+d, workDir+"-"+d)
 	}

@@ -24,8 +24,8 @@ const (
 // randomUUID has another value each time that it is read (random(4)): the kernel's own is shown.
 const randomUUID = "kernel/random/uuid"
 
-// mountSysctl covers the kernel's /proc/sys.
-func (p *first) mountSysctl(dir string) error {
+// mountSysctl covers the kernel's /proc/sys. The area is a directory that no command sees.
+func (p *first) mountSysctl(dir, area string) error {
 	lower := p.setup.Sysctls
 	if !fileExists(lower) {
 		if err := copySysctl(dir, lower); err != nil {
@@ -37,10 +37,6 @@ func (p *first) mountSysctl(dir string) error {
 		return fmt.Errorf("/proc/sys/%s: %w", randomUUID, err)
 	}
 	defer unix.Close(random)
-	area := filepath.Join(p.setup.Dir, sysctlDir)
-	if err := tmpfs(area, 0, fmt.Sprintf("mode=700,size=%d,nr_inodes=64k", maxSysctls)); err != nil {
-		return err
-	}
 	upper, work := filepath.Join(area, upperDir), filepath.Join(area, workDir)
 	if err := errors.Join(os.Mkdir(upper, 0o555), os.Mkdir(work, 0o755)); err != nil {
 		return err

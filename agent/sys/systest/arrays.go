@@ -169,6 +169,7 @@ func renderPart(t *tree, d placedDisk, p part) {
 	dir := d.block() + "/" + p.name
 	dev := fmt.Sprintf("259:%d", 4096+64*d.index+p.number) // after the numbers of NVMe drives
 	t.line(dir+"/dev", dev)
+	t.link("sys/dev/block/"+dev, dir)
 	t.line(dir+"/partition", fmt.Sprint(p.number))
 	t.line(dir+"/start", fmt.Sprint(p.off/512))
 	t.line(dir+"/size", fmt.Sprint(p.size/512))

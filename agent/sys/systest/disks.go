@@ -268,6 +268,7 @@ func setWWN(set func(key, value string), wwn string) {
 func renderBlock(t *tree, dir, name, dev string, size int64, rotational bool) {
 	t.link("sys/block/"+name, dir)
 	t.line(dir+"/dev", dev)
+	t.link("sys/dev/block/"+dev, dir)
 	t.line(dir+"/size", strconv.FormatInt(size/512, 10)) // always in 512-byte units
 	t.line(dir+"/hidden", "0")
 	t.line(dir+"/queue/rotational", flag(rotational))

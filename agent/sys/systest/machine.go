@@ -33,9 +33,12 @@ type Machine struct {
 
 // CPU describes all processors together.
 type CPU struct {
+	Vendor  string // "" is GenuineIntel
 	Model   string
 	MHz     float64 // highest frequency
 	Threads int     // logical CPUs
+	Sockets int     // 0 is 1
+	Cores   int     // per socket; 0 is one for each logical CPU
 	Flags   []string
 }
 

@@ -2,6 +2,7 @@ package systest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -12,15 +13,18 @@ import (
 func renderProc(t *tree, m Machine) {
 	t.lazy("proc/cpuinfo", func() []byte {
 		var b bytes.Buffer
+		sockets := max(m.CPU.Sockets, 1)
+		siblings := m.CPU.Threads / sockets
+		cores := cmp.Or(m.CPU.Cores, siblings)
 		for i := range m.CPU.Threads {
 			if strings.HasPrefix(m.Arch, "aarch64") {
 				fmt.Fprintf(&b, "processor\t: %d\nBogoMIPS\t: 50.00\nFeatures\t: %s\nCPU implementer\t: 0x41\n\n",
 					i, strings.Join(m.CPU.Flags, " "))
 				continue
 			}
-			fmt.Fprintf(&b, "processor\t: %d\nvendor_id\t: GenuineIntel\nmodel name\t: %s\ncpu MHz\t\t: %.3f\n"+
-				"siblings\t: %d\nflags\t\t: %s\nbugs\t\t:\nbogomips\t: %.2f\npower management:\n\n",
-				i, m.CPU.Model, m.CPU.MHz, m.CPU.Threads, strings.Join(m.CPU.Flags, " "), 2*m.CPU.MHz)
+			fmt.Fprintf(&b, "processor\t: %d\nvendor_id\t: %s\nmodel name\t: %s\ncpu MHz\t\t: %.3f\n"+
+				"physical id\t: %d\nsiblings\t: %d\ncore id\t\t: %d\ncpu cores\t: %d\nflags\t\t: %s\nbugs\t\t:\nbogomips\t: %.2f\npower management:\n\n",
+				i, cmp.Or(m.CPU.Vendor, "GenuineIntel"), m.CPU.Model, m.CPU.MHz, i/max(cores, 1)%sockets, siblings, i%max(cores, 1), cores, strings.Join(m.CPU.Flags, " "), 2*m.CPU.MHz)
 		}
 		return b.Bytes()
 	})
@@ -29,6 +33,10 @@ func renderProc(t *tree, m Machine) {
 	total := m.RAMMiB*1024 - m.RAMMiB*1024/64
 	t.file("proc/meminfo", fmt.Sprintf("MemTotal:       %8d kB\nMemFree:        %8d kB\nMemAvailable:   %8d kB\n",
 		total, total/10*9, total/10*9))
+	const cpus = "sys/devices/system/cpu" // sysfs-devices-system-cpu
+	for _, name := range []string{"possible", "present", "online"} {
+		t.line(cpus+"/"+name, fmt.Sprintf("0-%d", max(m.CPU.Threads, 1)-1))
+	}
 	t.file("proc/cmdline", strings.TrimSpace("BOOT_IMAGE=/vmlinuz ro console=ttyS0 "+m.Cmdline)+"\n")
 }
 
