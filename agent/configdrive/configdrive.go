@@ -5,7 +5,6 @@
 package configdrive
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -56,18 +55,9 @@ func Build(d job.ConfigDrive) ([]byte, error) {
 	return buildISO(Label, "openstack", versions, files)
 }
 
-// Is reports whether a volume is a config drive, by its first 36 KiB: an ISO 9660
+// Is reports whether a volume is a config drive, by its first HeadSize bytes: an ISO 9660
 // or FAT volume with the label.
 func Is(volume []byte) bool {
-	name := func(at, n int) string {
-		if len(volume) < at+n {
-			return ""
-		}
-		return string(bytes.ToLower(bytes.TrimRight(volume[at:at+n], " \x00")))
-	}
-	if name(16*block+1, 5) == "cd001" {
-		return name(16*block+40, 32) == Label
-	}
-	// The boot sectors of FAT12 and FAT16, and of FAT32.
-	return name(54, 3) == "fat" && name(43, 11) == Label || name(82, 5) == "fat32" && name(71, 11) == Label
+	_, name := VolumeLabel(volume)
+	return name == Label
 }

@@ -13,8 +13,6 @@ import (
 const (
 	drivePart = configdrive.MaxSize
 	partAlign = 1 << 20
-	// volumeHead is the size of the part that identifies the kind of a volume.
-	volumeHead = 36 << 10
 )
 
 // partitionTable is an image's partition table.
@@ -71,7 +69,7 @@ func (t *target) partition(table partitionTable, size int64) (int64, error) {
 	start := (end - drivePart) / partAlign * partAlign
 	full := error(nil)
 	for _, p := range table.used() {
-		head := make([]byte, min(p.n, volumeHead))
+		head := make([]byte, min(p.n, configdrive.HeadSize))
 		if n, _ := t.ReadAt(head, p.off); n == len(head) && configdrive.Is(head) {
 			if p.n < size {
 				return 0, fmt.Errorf("the image's %s partition has %d bytes, %d are needed", configdrive.Label, p.n, size)
