@@ -267,6 +267,7 @@ func setWWN(set func(key, value string), wwn string) {
 // renderBlock writes the attributes of every block device.
 func renderBlock(t *tree, dir, name, dev string, size int64, rotational bool) {
 	t.link("sys/block/"+name, dir)
+	t.link("sys/class/block/"+name, dir) // which has partitions, too
 	t.line(dir+"/dev", dev)
 	t.link("sys/dev/block/"+dev, dir)
 	t.line(dir+"/size", strconv.FormatInt(size/512, 10)) // always in 512-byte units

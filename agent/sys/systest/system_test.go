@@ -44,6 +44,7 @@ func TestSysfsLinksEqualThoseOfRealServers(t *testing.T) {
 		"sys/block/sdc/device":                             "../../../0:2:0:0",
 		"sys/block/nvme0n1":                                "../devices/pci0000:64/0000:64:00.0/0000:65:00.0/nvme/nvme0/nvme0n1",
 		"sys/block/nvme0n1/device":                         "../../nvme0",
+		"sys/class/block/sda":                              "../../devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0/block/sda",
 		"sys/block/vda":                                    "../devices/pci0000:00/0000:00:04.0/virtio1/block/vda",
 		"sys/class/net/eno1":                               "../../devices/pci0000:17/0000:17:00.0/0000:18:00.0/net/eno1",
 		"sys/class/net/eno1/device":                        "../../../0000:18:00.0",
