@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/metalab-dev/metalab/agent/configdrive"
 	"github.com/metalab-dev/metalab/agent/gpt"
 	"github.com/metalab-dev/metalab/agent/job"
@@ -52,6 +54,23 @@ func TestFirstBootWritesWhatItChanges(t *testing.T) {
 	}
 	if len(before) != len(b.root) || string(before["etc/passwd"].Content) != string(b.root["etc/passwd"].Content) {
 		t.Error("a first boot has changed the base")
+	}
+}
+
+// Boot hooks run before bootcmd with their environment, and scripts of every boot after those of the
+// first.
+func TestCommandsOfABoot(t *testing.T) {
+	r := cloudinit.Result{
+		Hooks: []string{"/h"}, HookEnv: []string{"INSTANCE_ID=i"}, Boot: []string{"b"}, Scripts: []string{"/s"}, BootScripts: []string{"/e"},
+	}
+	for name, tt := range map[string]struct{ got, want [][]string }{
+		"early":      {bootCommands(r), [][]string{{"/usr/bin/env", "INSTANCE_ID=i", "/h"}, {"/bin/sh", "-c", "b"}}},
+		"first boot": {lastCommands(r, true), [][]string{{"/s"}, {"/e"}}},
+		"later boot": {lastCommands(r, false), [][]string{{"/e"}}},
+	} {
+		if d := cmp.Diff(tt.got, tt.want); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
 	}
 }
 

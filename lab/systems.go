@@ -289,7 +289,7 @@ func (y *systems) boot(x *system, console io.Writer) {
 	if err := x.Boot(); err != nil {
 		fail("systemd", err)
 	}
-	if first && !y.runCommands(x, result, firstCommands(result), out) || out.text.Len() == 0 {
+	if !y.runCommands(x, result, lastCommands(result, first), out) || out.text.Len() == 0 {
 		return
 	}
 	if err := x.Put(sandbox.Tree{outputFile: sandbox.File(0o640, out.text.String())}); err != nil {
@@ -342,10 +342,25 @@ func (y *systems) source(x *system) (cloudinit.Instance, string, error) {
 // outputFile has the output of user data (cloud-init, "Log files").
 const outputFile = "var/log/cloud-init-output.log"
 
-// bootCommands returns bootcmd, which runs at every boot.
+// bootCommands returns the boot hooks and bootcmd, which run at every boot.
 func bootCommands(r cloudinit.Result) (out [][]string) {
+	for _, name := range r.Hooks {
+		out = append(out, slices.Concat([]string{"/usr/bin/env"}, r.HookEnv, []string{name}))
+	}
 	for _, line := range r.Boot {
 		out = append(out, []string{"/bin/sh", "-c", line})
+	}
+	return out
+}
+
+// lastCommands returns the scripts of the user data that run after the units: at the first boot all
+// of them with runcmd, else those of every boot.
+func lastCommands(r cloudinit.Result, first bool) (out [][]string) {
+	if first {
+		out = firstCommands(r)
+	}
+	for _, name := range r.BootScripts {
+		out = append(out, []string{name})
 	}
 	return out
 }

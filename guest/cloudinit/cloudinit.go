@@ -9,6 +9,7 @@ package cloudinit
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -16,11 +17,18 @@ import (
 // Result is the outcome of Configure.
 type Result struct {
 	Hostname string
+	// Hooks are the paths of the boot hooks, for every boot, in their order and before Boot, with
+	// HookEnv in their environment.
+	Hooks []string
+	// HookEnv is the environment of Hooks, each NAME=value.
+	HookEnv []string
 	// Boot are the commands of bootcmd, for every boot, each a line of a shell.
 	Boot []string
-	// Scripts are the paths of the scripts of the user data, for the first boot, in their
-	// order. That of runcmd is the last.
+	// Scripts are the paths of the scripts of vendor and user data, for the first boot, in their
+	// order. That of runcmd is RunScript.
 	Scripts []string
+	// BootScripts are the paths of the scripts for every boot, which follow the first boot's.
+	BootScripts []string
 	// Run are the commands of runcmd, each a line of a shell.
 	Run []string
 	// Ignored lists the parts of the user data that are not applied, and why, each as a
@@ -47,24 +55,16 @@ func Configure(i Instance, root Root) Result {
 	if len(i.VendorData) > 0 {
 		root.write(instanceDir+"/vendor-data.txt", 0o600, string(i.VendorData))
 	}
-	doc := document{}
-	var scripts []part
-	for _, p := range slices.Concat(partsOf(i.VendorData, &r), partsOf(i.UserData, &r)) {
-		switch p.kind {
-		case cloudConfig:
-			doc.merge(p, &r)
-		case shellScript:
-			scripts = append(scripts, p)
-		default:
-			r.ignore("%s is not applied: %s", p.name, unapplied[p.kind])
-		}
-	}
+	user := handle(partsOf(i.UserData, "the user data", &r), "scripts", &r)
+	vendor := handle(vendorParts(i, user.doc, &r), "scripts/vendor", &r)
+	doc := vendor.doc
+	maps.Copy(doc, user.doc)
 	c := doc.decode(&r)
 	c.hostname(i, root, &r)
 	applyNetwork(i, root, &r)
 	c.users(i, root, &r)
 	c.writeFiles(root, &r)
-	c.commands(scripts, root, &r)
+	c.commands(user, vendor, i, root, &r)
 	return r
 }
 
@@ -80,7 +80,7 @@ func (r Result) Lines(source, from string) []string {
 // Commands returns all that the user data want executed, for a line of the console.
 func (r Result) Commands() string {
 	scripts := slices.DeleteFunc(slices.Clone(r.Scripts), func(name string) bool { return name == RunScript })
-	return strings.Join(shorten(slices.Concat(r.Boot, scripts, r.Run)), "; ")
+	return strings.Join(shorten(slices.Concat(r.Hooks, r.Boot, scripts, r.Run, r.BootScripts)), "; ")
 }
 
 // shorten shortens commands for a line of the console.

@@ -142,7 +142,7 @@ func TestWhatIsNotApplied(t *testing.T) {
 		}
 	}
 	for data, want := range map[string]string{
-		"#include\nhttp://x/\n":                                "URLs of #include are not fetched",
+		"#include\nhttp://x/\n":                                `"http://x/" of #include is not fetched`,
 		"## template: jinja\n#cloud-config\n{}":                "Jinja templates are not rendered",
 		`{"ignition": {"version": "3.4.0"}}`:                   "an Ignition configuration",
 		"{\n  \"ignition\": {\"version\": \"3.4.0\"}}":         "an Ignition configuration",
@@ -331,7 +331,7 @@ x
 		if r.Hostname != "second" || files["etc/timezone"] != "0644 root:root UTC\n" {
 			t.Errorf("%s: host name %q, timezone %q: parts are merged by key, the later one wins", name, r.Hostname, files["etc/timezone"])
 		}
-		if got := files["var/lib/cloud/instance/scripts/part-001"]; got != "0700 root:root #!/bin/sh\necho hi\n" {
+		if got := files["var/lib/cloud/instance/scripts/setup.sh"]; got != "0700 root:root #!/bin/sh\necho hi\n" {
 			t.Errorf("%s: script %q", name, got)
 		}
 		if want := []string{"part-004 is not applied: it begins with no known header, such as #cloud-config"}; !cmp.Equal(r.Ignored, want) {
@@ -348,7 +348,7 @@ func TestContentDecidesOnAPartThatIsCalledAScript(t *testing.T) {
 	if r.Hostname != "web" || files["etc/timezone"] != "0644 root:root UTC\n" {
 		t.Errorf("host name %q, timezone %q: parts are not read by their content", r.Hostname, files["etc/timezone"])
 	}
-	if want := []string{"/var/lib/cloud/instance/scripts/part-001"}; !cmp.Equal(r.Scripts, want) || len(r.Ignored) > 0 {
+	if want := []string{"/var/lib/cloud/instance/scripts/part-003"}; !cmp.Equal(r.Scripts, want) || len(r.Ignored) > 0 {
 		t.Errorf("scripts %q, want %q; ignored %q", r.Scripts, want, r.Ignored)
 	}
 }

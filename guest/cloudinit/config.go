@@ -21,35 +21,17 @@ import (
 type document map[string]*yaml.Node
 
 func (d document) merge(p part, r *Result) {
-	var keys map[string]yaml.Node
-	if err := yaml.Unmarshal(p.content, &keys); err != nil {
-		r.ignore("%s is not applied: %v", p.name, err)
+	n, err := loadMapping(p.content, func(key string, err error) { r.ignore("%s of %s is not applied: %v", key, p.label, err) })
+	if err != nil {
+		r.ignore("%s is not applied: %v", p.label, err)
 		return
 	}
-	for k, n := range keys {
-		if err := expandAliases(&n); err != nil {
-			r.ignore("%s of %s is not applied: %v", k, p.name, err)
-			continue
-		}
-		d[k] = &n
+	if n == nil {
+		return
 	}
-}
-
-// expandAliases replaces the aliases in a value by what they stand for. It refuses one that
-// contains itself, and one that is much longer than its text.
-func expandAliases(n *yaml.Node) error {
-	if !hasAlias(n) {
-		return nil
+	for k := 0; k+1 < len(n.Content); k += 2 {
+		d[text(n.Content[k])] = n.Content[k+1]
 	}
-	var v any
-	if err := n.Decode(&v); err != nil {
-		return err
-	}
-	return n.Encode(v)
-}
-
-func hasAlias(n *yaml.Node) bool {
-	return n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, hasAlias)
 }
 
 // config holds the keys of a #cloud-config that Configure applies.
@@ -351,22 +333,4 @@ func (f file) decode(r *Result) ([]byte, error) {
 		return nil, fmt.Errorf("encoding %s: %w", f.encoding, err)
 	}
 	return out, nil
-}
-
-// RunScript is where the commands of runcmd are stored as a script.
-const RunScript = "/" + instanceDir + "/scripts/runcmd"
-
-// commands stores the scripts and the commands of runcmd where cloud-init does, and lists
-// those to execute.
-func (c *config) commands(scripts []part, root Root, r *Result) {
-	r.Boot, r.Run = c.Boot, c.Run
-	for n, s := range scripts {
-		name := fmt.Sprintf("%s/scripts/part-%03d", instanceDir, n+1)
-		root.write(name, 0o700, string(s.content))
-		r.Scripts = append(r.Scripts, "/"+name)
-	}
-	if len(c.Run) > 0 {
-		root.write(instanceDir+"/scripts/runcmd", 0o700, "#!/bin/sh\n"+strings.Join(c.Run, "\n")+"\n")
-		r.Scripts = append(r.Scripts, RunScript)
-	}
 }

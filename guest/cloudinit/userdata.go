@@ -1,176 +1,240 @@
 package cloudinit
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
-	"mime"
-	"mime/multipart"
-	"mime/quotedprintable"
-	"net/mail"
 	"strings"
 )
 
 // Kinds of user data, by their MIME types (cloud-init, "User-data formats").
 const (
-	cloudConfig = "text/cloud-config"
-	shellScript = "text/x-shellscript"
-	includeURL  = "text/x-include-url"
-	boothook    = "text/cloud-boothook"
-	jinja       = "text/jinja2"
-	partHandler = "text/part-handler"
-	ignition    = "application/ignition"
-	unknown     = "text/plain"
+	cloudConfig    = "text/cloud-config"
+	configArchive  = "text/cloud-config-archive"
+	jsonPatch      = "text/cloud-config-jsonp"
+	shellScript    = "text/x-shellscript"
+	scriptPerBoot  = "text/x-shellscript-per-boot"
+	scriptPerInst  = "text/x-shellscript-per-instance"
+	scriptOnce     = "text/x-shellscript-per-once"
+	includeURL     = "text/x-include-url"
+	includeOnceURL = "text/x-include-once-url"
+	boothook       = "text/cloud-boothook"
+	jinja          = "text/jinja2"
+	partHandler    = "text/part-handler"
+	ignition       = "application/ignition"
+	notMultipart   = "text/x-not-multipart"
+	unknown        = "text/plain"
 )
 
-// starts are the first characters by which a kind is recognized.
+// starts are the first characters by which a kind is recognized, whatever their case. The longest
+// is first.
 var starts = []struct{ prefix, kind string }{
-	{"#cloud-config", cloudConfig},
-	{"#!", shellScript},
-	{"#include", includeURL},
-	{"#cloud-boothook", boothook},
+	{"#cloud-config-archive", configArchive},
+	{"#cloud-config-jsonp", jsonPatch},
 	{"## template: jinja", jinja},
+	{"#cloud-boothook", boothook},
+	{"#include-once", includeOnceURL},
+	{"#cloud-config", cloudConfig},
 	{"#part-handler", partHandler},
-	{"{\"ignition\"", ignition},
+	{"#include", includeURL},
+	{"#!", shellScript},
 }
 
 // unapplied gives the reason for each kind that Configure leaves out.
 var unapplied = map[string]string{
-	includeURL:  "URLs of #include are not fetched",
-	boothook:    "boot hooks are not executed",
-	jinja:       "Jinja templates are not rendered",
-	partHandler: "part handlers are not executed",
-	ignition:    "it is an Ignition configuration, which Ignition reads",
-	unknown:     "it begins with no known header, such as #cloud-config",
+	includeURL:     "URLs are read in user data and in MIME messages, not in an archive",
+	includeOnceURL: "URLs are read in user data and in MIME messages, not in an archive",
+	configArchive:  "an archive is read in user data and in MIME messages, not in an archive",
+	jsonPatch:      "JSON patches of a cloud-config are not applied",
+	jinja:          "Jinja templates are not rendered",
+	partHandler:    "part handlers are programs of Python within cloud-init, which is not here",
+	ignition:       "it is an Ignition configuration, which Ignition reads",
+	unknown:        "it begins with no known header, such as #cloud-config",
 }
+
+// applied are the kinds that Configure applies.
+var applied = map[string]bool{cloudConfig: true, shellScript: true, scriptPerBoot: true, scriptPerInst: true, scriptOnce: true, boothook: true}
 
 // part is one piece of user data.
 type part struct {
-	name    string // for messages and file names
+	label   string // for messages
+	name    string // of its file
 	kind    string
+	merge   string // how it is merged, by its header Merge-Type
 	content []byte
 }
 
-// maxUnpacked bounds user data that are compressed.
-const maxUnpacked = 64 << 20
+// Bounds of user data, which those of a server come nowhere near.
+const (
+	maxUnpacked = 64 << 20 // bytes of all parts that are compressed
+	maxParts    = 1024
+)
 
-// partsOf splits user data: a MIME archive into its parts, anything else into one.
-func partsOf(data []byte, r *Result) []part {
-	data, err := unpack(data)
-	if err != nil {
-		r.ignore("the user data are not applied: %v", err)
-		return nil
-	}
-	if len(bytes.TrimSpace(data)) == 0 {
-		return nil
-	}
-	if parts, ok, err := archive(data); ok {
-		if err != nil {
-			r.ignore("the rest of the MIME archive is not applied: %v", err)
-		}
-		return parts
-	}
-	return []part{{name: "the user data", kind: kindOf(data), content: data}}
+// errUnpacked reports user data that are too large.
+var errUnpacked = fmt.Errorf("compressed parts unpack to more than %d bytes", maxUnpacked)
+
+// splitter collects the parts of user data.
+type splitter struct {
+	of       string // what the data are called in messages
+	r        *Result
+	out      []part
+	unpacked int  // bytes
+	full     bool // it has reported maxParts
 }
 
-// unpack decompresses data that are compressed by gzip.
-func unpack(data []byte) ([]byte, error) {
-	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
-		return data, nil
+// partsOf splits user data as cloud-init does: a MIME message and an archive into their parts,
+// anything else into one. of is what they are called in messages.
+func partsOf(data []byte, of string, r *Result) []part {
+	s := splitter{of: of, r: r}
+	if bytes.HasPrefix(data, gzipMagic) {
+		out, err := s.unpack(data)
+		if err != nil {
+			r.ignore("%s are not applied: %v", of, err)
+			return nil
+		}
+		data = out
 	}
+	if bytes.Contains(bytes.ToLower(data[:min(len(data), mimeHead)]), []byte("mime-version:")) {
+		s.message(parseMessage(data), 0)
+	} else {
+		s.leaf(message{kind: notMultipart, body: data}, of)
+	}
+	return s.out
+}
+
+var gzipMagic = []byte{0x1f, 0x8b}
+
+// unpack decompresses data that are compressed by gzip.
+func (s *splitter) unpack(data []byte) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("gzip: %w", err)
 	}
-	out, err := io.ReadAll(io.LimitReader(z, maxUnpacked+1))
-	if err == nil && len(out) > maxUnpacked {
-		err = fmt.Errorf("it unpacks to more than %d bytes", maxUnpacked)
+	left := maxUnpacked - s.unpacked
+	out, err := io.ReadAll(io.LimitReader(z, int64(left)+1))
+	if err == nil && len(out) > left {
+		err = errUnpacked
 	}
+	s.unpacked += len(out)
 	if err != nil {
 		return nil, fmt.Errorf("gzip: %w", err)
 	}
 	return out, nil
 }
 
+// compressed are the MIME types of parts that cloud-init decompresses. It reads no other part so,
+// whatever the part begins with.
+var compressed = map[string]bool{
+	"application/gzip": true, "application/gzip-compressed": true, "application/gzipped": true,
+	"application/x-compress": true, "application/x-compressed": true, "application/x-gunzip": true,
+	"application/x-gzip": true, "application/x-gzip-compressed": true,
+}
+
+// leaf reads a message that has no parts. label is what it is called in messages; "" is its file's
+// name.
+func (s *splitter) leaf(m message, label string) {
+	content, err := m.content()
+	if label == "" {
+		label = s.nameOf(m.filename)
+	}
+	kind := m.kind
+	if err == nil && compressed[kind] {
+		kind = unknown
+		content, err = s.unpack(content)
+	}
+	if err != nil {
+		s.r.ignore("%s is not applied: %v", label, err)
+		return
+	}
+	// The content decides where the type says little, and for scripts, each of which begins with #!
+	// (cloud-init, UserDataProcessor).
+	if kind == unknown || kind == notMultipart || kind == shellScript {
+		if known := kindOf(content); known != "" {
+			kind = known
+		}
+	}
+	switch kind {
+	case includeURL, includeOnceURL:
+		s.include(content)
+	case configArchive:
+		s.archive(content, label)
+	default:
+		s.add(part{label: label, name: m.filename, kind: kind, merge: m.merge(), content: content})
+	}
+}
+
+// nameOf returns the name of the next part, which is counted where it has none.
+func (s *splitter) nameOf(filename string) string {
+	if filename != "" {
+		return filename
+	}
+	return fmt.Sprintf("part-%03d", len(s.out)+1)
+}
+
+// add adds a part.
+func (s *splitter) add(p part) {
+	if len(s.out) >= maxParts {
+		if !s.full {
+			s.r.ignore("the rest of %s is not applied: it has more than %d parts", s.of, maxParts)
+		}
+		s.full = true
+		return
+	}
+	p.name = s.nameOf(p.name)
+	if p.label == "" {
+		p.label = p.name
+	}
+	if strings.TrimSpace(string(p.content)) == "" && (p.kind == unknown || p.kind == notMultipart) {
+		p.content = nil
+	}
+	if _, why := unapplied[p.kind]; !why && !applied[p.kind] {
+		p.kind = unknown
+	}
+	if p.kind == unknown && isIgnition(p.content) {
+		p.kind = ignition
+	}
+	s.out = append(s.out, p)
+}
+
+// include names the URLs of #include: what is behind them is not here.
+func (s *splitter) include(content []byte) {
+	const most = 20
+	named := 0
+	for line := range strings.SplitSeq(strings.ReplaceAll(string(content), "\r", "\n"), "\n") {
+		for _, head := range []string{"#include-once", "#include"} {
+			if len(line) >= len(head) && strings.EqualFold(line[:len(head)], head) {
+				line = line[len(head):]
+				break
+			}
+		}
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if named++; named <= most {
+			s.r.ignore("%.200q of #include is not fetched: servers of a lab fetch no user data, so put what is there into them", line)
+		}
+	}
+	if named > most {
+		s.r.ignore("%d more URLs of #include are not fetched", named-most)
+	}
+}
+
+// kindOf returns the kind of a text by its first characters, or "".
 func kindOf(data []byte) string {
-	head := bytes.TrimLeft(data, "\r\n\t ")
+	head := bytes.TrimSpace(data)
 	for _, s := range starts {
-		if bytes.HasPrefix(head, []byte(s.prefix)) {
+		if len(head) >= len(s.prefix) && strings.EqualFold(string(head[:len(s.prefix)]), s.prefix) {
 			return s.kind
 		}
 	}
-	if bytes.HasPrefix(head, []byte("{")) && bytes.Contains(head[:min(len(head), 200)], []byte(`"ignition"`)) {
-		return ignition
-	}
-	return unknown
+	return ""
 }
 
-// archive reads a MIME multipart message (RFC 2046 §5.1). ok is false if data is none.
-func archive(data []byte) (parts []part, ok bool, err error) {
-	m, err := mail.ReadMessage(bufio.NewReader(bytes.NewReader(data)))
-	if err != nil {
-		return nil, false, nil //nolint:nilerr // it is no message
-	}
-	kind, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
-	if err != nil || !strings.HasPrefix(kind, "multipart/") {
-		return nil, false, nil //nolint:nilerr // likewise
-	}
-	if params["boundary"] == "" {
-		return nil, true, errors.New("its Content-Type names no boundary")
-	}
-	for r := multipart.NewReader(m.Body, params["boundary"]); ; {
-		p, err := r.NextRawPart()
-		if errors.Is(err, io.EOF) {
-			return parts, true, nil
-		}
-		if err != nil {
-			return parts, true, err
-		}
-		content, err := readPart(p)
-		if err != nil {
-			return parts, true, fmt.Errorf("part %d: %w", len(parts)+1, err)
-		}
-		name := p.FileName()
-		if name == "" {
-			name = fmt.Sprintf("part-%03d", len(parts)+1)
-		}
-		kind, _, _ := mime.ParseMediaType(p.Header.Get("Content-Type"))
-		// The content decides where the type says little, and for scripts: each begins with #!
-		// (cloud-init, UserDataProcessor._process_msg).
-		known := kindOf(content)
-		switch kind {
-		case "", unknown, "text/x-not-multipart":
-			kind = known
-		case shellScript:
-			if known != unknown {
-				kind = known
-			}
-		}
-		if known == jinja {
-			kind = jinja
-		}
-		if _, listed := unapplied[kind]; !listed && kind != cloudConfig && kind != shellScript {
-			kind = unknown
-		}
-		parts = append(parts, part{name: name, kind: kind, content: content})
-	}
+func isIgnition(data []byte) bool {
+	head := bytes.TrimSpace(data)
+	return bytes.HasPrefix(head, []byte("{")) && bytes.Contains(head[:min(len(head), 200)], []byte(`"ignition"`))
 }
 
-func readPart(p *multipart.Part) ([]byte, error) {
-	var r io.Reader = p
-	switch strings.ToLower(p.Header.Get("Content-Transfer-Encoding")) {
-	case "base64":
-		r = base64.NewDecoder(base64.StdEncoding, p)
-	case "quoted-printable":
-		r = quotedprintable.NewReader(p)
-	}
-	b, err := io.ReadAll(io.LimitReader(r, maxUnpacked))
-	if err != nil {
-		return nil, err
-	}
-	return unpack(b)
-}
+var errNoText = errors.New("its content is no text")
