@@ -243,8 +243,12 @@ func (v *service) once() (r result) {
 		}
 	}
 	v.s.set(v.x, stateDeactivating, "stop-sigterm")
-	if ended := v.terminate(); up && r.kind == "" && ended.kind != "" {
+	ended := v.terminate()
+	if up && r.kind == "" && ended.kind != "" {
 		r = ended
+	}
+	if v.main != nil {
+		r.exit = v.main.exit
 	}
 	v.s.set(v.x, stateDeactivating, "stop-post")
 	if post := v.commands(context.Background(), "ExecStopPost", v.stopTimeout(), r.variables()); post.kind != "" && r.kind == "" {

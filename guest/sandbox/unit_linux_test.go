@@ -115,7 +115,7 @@ func TestServicesRunAsTheirUnitsSay(t *testing.T) {
 		[2]string{"systemctl start console; systemctl status console | tail -2", "to all\nmore\n"},
 		[2]string{"systemctl start plain; cat /etc/plain-out", "||/\nother\n"},
 		[2]string{"systemctl start main 2>/dev/null; systemctl is-active main; systemctl reload main; until [ $(systemctl is-active main) = inactive ]; do sleep 0.05; done; sed 's/[0-9]\\+/PID/' /etc/main", "active\npost PID\nstop\nsuccess killed HUP\n"},
-		[2]string{"systemctl start main 2>/dev/null; systemctl stop main; sed 's/[0-9]\\+/PID/' /etc/main | tail -3", "post PID\nstop PID\nsuccess exited PID\n"},
+		[2]string{"systemctl start main 2>/dev/null; systemctl stop main; sed 's/[0-9]\\+/PID/' /etc/main | tail -3", "post PID\nstop PID\nsuccess killed TERM\n"},
 		[2]string{"systemctl start fork; systemctl is-active fork; kill $(cat /run/fork.pid); until [ $(systemctl is-active fork) = inactive ]; do sleep 0.05; done; systemctl is-failed fork", "active\ninactive\n"},
 		[2]string{"systemctl start notify; cat /etc/notified; systemctl is-active notify; systemctl stop notify", "1active\n"},
 		[2]string{"systemctl start mute 2>&1 | grep -c 'has not started in 200ms'; systemctl is-failed mute", "1\nfailed\n"},
