@@ -7,14 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"net"
 	"os"
 	"os/exec"
-	"path"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -258,150 +254,6 @@ func (r *session) start(s *System) error {
 		s.unlimited.Do(func() { s.report("%v; this program watches them", &LimitsError{err}) })
 	}
 	return nil
-}
-
-// realMachineDirs are the directories of this machine that a root shows. On a machine with a
-// merged /usr, /bin and the like are links, and the base has these.
-func realMachineDirs() (out []string) {
-	for _, d := range machineDirs {
-		if st, err := os.Lstat("/" + d); err == nil && st.IsDir() {
-			out = append(out, d)
-		}
-	}
-	return out
-}
-
-// makeDirs makes the directories that the mounts consist of, with the base and the layer
-// in them.
-func (r *session) makeDirs(s *System, layer Tree) error {
-	// A program that commands make set-user-ID is one of this machine, too: no other user of it
-	// reaches the directory.
-	if err := errors.Join(os.MkdirAll(filepath.Dir(r.dir), 0o700), os.Mkdir(r.dir, 0o700)); err != nil {
-		return err
-	}
-	lowers, err := s.c.Lowers, error(nil)
-	if r.base, err = r.lower(lowers.base(s.base)); err != nil {
-		return err
-	}
-	if r.programs, err = r.lower(lowers.programs(s.c.Programs)); err != nil {
-		return err
-	}
-	if err := r.setUptime(s.now().Sub(s.c.Boot.Time)); err != nil {
-		return err
-	}
-	if err := s.ownFiles().write(func(name string) string { return filepath.Join(r.dir, ownDir, name) }); err != nil {
-		return err
-	}
-	if n, ok := s.own[cmdlineFile]; ok {
-		if err := os.WriteFile(filepath.Join(r.dir, cmdlineName), n.Content, 0o444); err != nil {
-			return err
-		}
-	}
-	dirs := []string{rootDir, ownDir, privateDir, "run", "tmp", filepath.Join(upperDir, "."), filepath.Join(workDir, ".")}
-	for _, d := range realMachineDirs() {
-		dirs = append(dirs, upperDir+"-"+d, workDir+"-"+d)
-	}
-	for _, d := range dirs {
-		if err := os.MkdirAll(filepath.Join(r.dir, d), 0o755); err != nil {
-			return err
-		}
-	}
-	if err := os.Chmod(filepath.Join(r.dir, "tmp"), 0o777|fs.ModeSticky); err != nil {
-		return err
-	}
-	r.sysctls = lowers.sysctls()
-	return layer.write(r.place)
-}
-
-// lower keeps the use of a lower layer until the session ends.
-func (r *session) lower(dir string, done func() error, err error) (string, error) {
-	if err == nil {
-		r.lowers = append(r.lowers, done)
-	}
-	return dir, err
-}
-
-// leaveLowers ends the use of lower layers.
-func (r *session) leaveLowers() (err error) {
-	for _, done := range r.lowers {
-		err = errors.Join(err, done())
-	}
-	r.lowers = nil
-	return err
-}
-
-// ownFiles returns the files of this system alone, with the directories above them, which have the
-// attributes of those that they cover.
-func (s *System) ownFiles() Tree {
-	out, v := Tree{}, view{Tree{}, s.lower, nil}
-	for name, n := range s.own {
-		if name == cmdlineFile {
-			continue
-		}
-		out[name] = n
-		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			out[dir], _ = v.lookup(dir)
-		}
-	}
-	return out
-}
-
-// setUptime writes what /proc/uptime shows: seconds since the boot, and seconds that the
-// processors were idle (proc_uptime(5)).
-func (r *session) setUptime(d time.Duration) error {
-	text := fmt.Sprintf("%.2f %.2f\n", d.Seconds(), d.Seconds())
-	return os.WriteFile(filepath.Join(r.dir, uptimeFile), []byte(text), 0o644)
-}
-
-// place returns where a file of the layer lies.
-func (r *session) place(name string) string {
-	first, rest := split(name)
-	switch {
-	case volatile(name):
-		return filepath.Join(r.dir, name)
-	case slices.Contains(realMachineDirs(), first):
-		return filepath.Join(r.dir, upperDir+"-"+first, rest)
-	}
-	return filepath.Join(r.dir, upperDir, name)
-}
-
-// size returns how many bytes the files have that differ from the base, with a block for
-// each.
-func (r *session) size() (sum int64, err error) {
-	const block = 512
-	for _, dir := range r.places() {
-		err := walk(filepath.Join(r.dir, dir), func(_ *os.File, _, _ string, st *unix.Stat_t) error {
-			sum += st.Size + block
-			return nil
-		})
-		if err != nil {
-			return 0, fmt.Errorf("sandbox: %w", err)
-		}
-	}
-	return sum, nil
-}
-
-// places returns the directories with files that differ from the base, by where they are
-// in the root.
-func (r *session) places() map[string]string {
-	out := map[string]string{"": upperDir, "run": "run", "tmp": "tmp"}
-	for _, d := range realMachineDirs() {
-		out[d] = upperDir + "-" + d
-	}
-	return out
-}
-
-// layer reads the files that differ from the base.
-func (r *session) layer() (Tree, error) {
-	out := Tree{}
-	for at, dir := range r.places() {
-		if err := out.read(at, filepath.Join(r.dir, dir)); err != nil {
-			return nil, fmt.Errorf("sandbox: %w", err)
-		}
-	}
-	delete(out, "run/systemd/system") // the first process has made it, and the socket is of no layer
-	delete(out, "run/systemd")
-	return out, nil
 }
 
 func (r *session) hasEnded() bool {
