@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,9 +57,16 @@ func (s *scenario) registerNodes(sc *stepRegistry) {
 	})
 }
 
-// deleteNodes deletes the accounts of node agents and the objects of the steps above.
+// deleteNodes deletes the accounts of node agents and the objects of the steps above, with the leases
+// of the nodes that they have drained: nodes of other scenarios have the same names.
 func (b *testLab) deleteNodes(ctx context.Context) error {
-	var errs []error
+	var leases coordinationv1.LeaseList
+	errs := []error{b.kube.List(ctx, &leases, client.InNamespace(drain.Namespace))}
+	for i := range leases.Items {
+		if strings.HasPrefix(leases.Items[i].Name, "drain-") {
+			errs = append(errs, client.IgnoreNotFound(b.kube.Delete(ctx, &leases.Items[i])))
+		}
+	}
 	for _, o := range []client.Object{&policyv1.PodDisruptionBudget{}, &corev1.Pod{}} {
 		errs = append(errs, b.kube.DeleteAllOf(ctx, o, client.InNamespace(lab.Namespace), client.GracePeriodSeconds(0)))
 	}

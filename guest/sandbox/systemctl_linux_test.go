@@ -177,6 +177,7 @@ func TestAnsibleManagesUnits(t *testing.T) {
       when: ansible_facts.services is contains('a.service')
 `),
 	})
+	run(t, s, "rm -f /usr/lib/systemd/system/[b-z]*.service") // service_facts runs systemctl for each
 	ctx := patience.Within(t, 2*time.Minute)
 	var b strings.Builder
 	code, err := s.Exec(ctx, sandbox.Command{Args: []string{"ansible-playbook", "-i", "localhost,", "/root/play.yaml"}, Stdout: &b, Stderr: &b})
