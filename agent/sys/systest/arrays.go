@@ -174,8 +174,8 @@ func renderPart(t *tree, d placedDisk, p part) {
 	t.line(dir+"/start", fmt.Sprint(p.off/512))
 	t.line(dir+"/size", fmt.Sprint(p.size/512))
 	t.link("sys/class/block/"+p.name, dir)
-	t.file("run/udev/data/b"+dev, fmt.Sprintf("E:ID_PART_ENTRY_SCHEME=gpt\nE:ID_PART_ENTRY_NUMBER=%d\nE:ID_PART_ENTRY_TYPE=%s\nE:ID_PART_ENTRY_UUID=%s\nV:1\n",
-		p.number, p.kind, p.id))
+	t.file("run/udev/data/b"+dev, fmt.Sprintf("E:ID_PART_ENTRY_SCHEME=%s\nE:ID_PART_ENTRY_NUMBER=%d\nE:ID_PART_ENTRY_TYPE=%s\nE:ID_PART_ENTRY_UUID=%s\nV:1\n",
+		p.scheme, p.number, p.kind, p.id))
 }
 
 // levelNames are md's personalities.
