@@ -199,42 +199,8 @@ func encode(v any) []byte {
 	return b
 }
 
-// Lines of the output of ansible-playbook.
-var (
-	taskLine  = regexp.MustCompile(`^(?:TASK|RUNNING HANDLER) \[(.*)\] \**$`)
-	fatalLine = regexp.MustCompile(`^(?:fatal|failed): \[[^\]]*\].*?(?:FAILED|UNREACHABLE)! => (\{.*)$`)
-	recapLine = regexp.MustCompile(`^localhost +: (ok=\d+.*)$`)
-)
-
-// failure returns the task that has failed and its message, or else the end of the output.
-func failure(output string) string {
-	task, out := "", ""
-	for line := range strings.Lines(output) {
-		line = strings.TrimRight(line, "\n")
-		if m := taskLine.FindStringSubmatch(line); m != nil {
-			task = m[1]
-		}
-		if m := fatalLine.FindStringSubmatch(line); m != nil {
-			var r struct {
-				Msg    any    `json:"msg"`
-				Stderr string `json:"stderr"`
-			}
-			if json.Unmarshal([]byte(m[1]), &r) != nil || r.Msg == nil {
-				r.Msg = m[1]
-			}
-			out = fmt.Sprintf("%s: %v", task, r.Msg)
-			if r.Stderr != "" {
-				out += ": " + r.Stderr
-			}
-		}
-	}
-	if out != "" {
-		return out
-	}
-	var t tail
-	_, _ = t.Write([]byte(output)) // it takes all
-	return t.last()
-}
+// recapLine is a line of the play recap.
+var recapLine = regexp.MustCompile(`^localhost +: (ok=\d+.*)$`)
 
 // recap returns the numbers of the play recap: ok, changed, failed and others.
 func recap(output string) map[string]any {

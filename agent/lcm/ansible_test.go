@@ -239,6 +239,23 @@ func TestPlayOnAFullRoot(t *testing.T) {
 	})
 }
 
+// A module of a collection that is not there names the package that has collections; one of
+// ansible.builtin is misspelt.
+func TestModuleOfAMissingCollection(t *testing.T) {
+	const tasks = "  tasks:\n    - name: Load it\n      "
+	for name, want := range map[string]string{
+		"no_such.collection.modprobe": "the module no_such.collection.modprobe is not on this server: it is in the collection no_such.collection, which the package ansible has and ansible-core has not, or its name is misspelt\nERROR! ",
+		"no_such_module":              "the module no_such_module is not on this server: it is in a collection, which the package ansible has and ansible-core has not, or its name is misspelt\nERROR! ",
+		"ansible.builtin.no_such":     "ERROR! ",
+	} {
+		f, s := newAPI(), newServer(t)
+		r := executed(t, f, s, &lcmv1.LCMMachine{}, play(playbook(t, s, tasks+name+": {}\n")))
+		if r.code != 4 || !strings.HasPrefix(r.message, want) || !strings.Contains(r.message, "couldn't resolve module/action '"+name+"'") {
+			t.Errorf("a play with %s = %d, %q, want 4 and %q", name, r.code, r.message, want)
+		}
+	}
+}
+
 func TestAnsibleIsMissing(t *testing.T) {
 	f, s := newAPI(), newServer(t)
 	s.write(t, "/opt/play/main.yaml", "[]\n", 0o600)

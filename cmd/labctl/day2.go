@@ -70,12 +70,13 @@ state, the Nodes that the servers become, the Helm release, the state items that
 in the servers execute, and the files that these have changed.
 
 The modules are Ansible playbooks, which run in the emulated servers: ansible-playbook must be
-installed (Debian: ansible-core).`,
+installed (Debian: ansible. ansible-core is enough for the demo's modules, and has no collections
+for yours).`,
 		Example: "  labctl demo day2\n  labctl demo day2 --speed max",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if _, err := exec.LookPath("ansible-playbook"); err != nil {
-				return errors.New("demo: the modules need ansible-playbook: install ansible-core")
+				return errors.New("demo: the modules need ansible-playbook: install the package ansible")
 			}
 			ctx, cancel := context.WithTimeout(c.Context(), wait)
 			defer cancel()
