@@ -48,6 +48,8 @@ func (a *agent) ansible(ctx context.Context, _ *lcmv1.LCMMachine, it lcmv1.LCMSt
 	temporary, remove, err := a.temporary(
 		sys.File{Name: "values.yaml", Mode: 0o600, Content: a.extraVars(values, hidden)},
 		sys.File{Name: "ansible", Mode: fs.ModeDir | 0o700},
+		sys.File{Name: callbackDir, Mode: fs.ModeDir | 0o700},
+		sys.File{Name: callbackDir + "/lcm_failure.py", Mode: 0o600, Content: failureCallback},
 	)
 	if err != nil {
 		return failed(err)
@@ -59,6 +61,8 @@ func (a *agent) ansible(ctx context.Context, _ *lcmv1.LCMMachine, it lcmv1.LCMSt
 		Dir:  dir,
 		Env: []string{
 			"ANSIBLE_NOCOLOR=1", "ANSIBLE_FORCE_COLOR=0", "ANSIBLE_PYTHON_INTERPRETER=auto_silent", "ANSIBLE_STDOUT_CALLBACK=default",
+			// Ansible's own path of callbacks comes behind.
+			"ANSIBLE_CALLBACK_PLUGINS=" + a.System.Path(temporary+"/"+callbackDir) + ":~/.ansible/plugins/callback:/usr/share/ansible/plugins/callback",
 			"ANSIBLE_RETRY_FILES_ENABLED=0", "ANSIBLE_LOCALHOST_WARNING=0",
 			// Modules get their arguments in files, and write them to syslog.
 			"ANSIBLE_LOCAL_TEMP=" + a.System.Path(temporary+"/ansible"), "ANSIBLE_REMOTE_TEMP=" + a.System.Path(temporary+"/ansible"),
@@ -75,7 +79,7 @@ func (a *agent) ansible(ctx context.Context, _ *lcmv1.LCMMachine, it lcmv1.LCMSt
 	output := redact(text.text(), hidden)
 	out = result{code: code, data: recap(output)}
 	if code != 0 {
-		out.message = failure(output)
+		out.message = a.failure(temporary, output, hidden)
 	}
 	if err != nil && code == 0 { // its deadline has ended it
 		out.code = 1

@@ -239,6 +239,73 @@ func TestPlayOnAFullRoot(t *testing.T) {
 	})
 }
 
+// The message of a play is its cause: neither an error that is ignored or rescued, nor the recap.
+func TestMessageOfAPlayIsItsCause(t *testing.T) {
+	const before = `  tasks:
+    - name: Ignored
+      ansible.builtin.fail: {msg: ignored}
+      ignore_errors: true
+    - block:
+        - name: Rescued
+          ansible.builtin.fail: {msg: rescued}
+      rescue:
+        - name: Mend
+          ansible.builtin.debug: {msg: mended}
+`
+	ssh := filepath.Join(t.TempDir(), "ssh") // that cannot connect
+	if err := os.WriteFile(ssh, []byte("#!/bin/sh\necho refused >&2\nexit 255\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		tasks string
+		code  int
+		want  string
+	}{
+		"loop": {`    - block:
+        - name: Loop
+          ansible.builtin.fail: {msg: "bad {{ item.name }}"}
+          when: item.bad
+          loop: [{name: a, bad: false}, {name: b, bad: true}, {name: c, bad: true}]
+          loop_control: {label: "{{ item.name }}"}
+      always:
+        - name: Clean
+          ansible.builtin.debug: {msg: "fatal: [localhost]: FAILED! => {}"}
+`, 2, "Loop: item b: bad b (2 items have failed)"},
+		"ignored after it": {`    - block:
+        - name: Command
+          ansible.builtin.command: sh -c 'echo the reason >&2; exit 3'
+      always:
+        - name: Clean
+          ansible.builtin.fail: {msg: not clean}
+          ignore_errors: true
+`, 2, "Command: non-zero return code: the reason"},
+		"no_log": {`    - name: Secret
+      ansible.builtin.fail: {msg: "{{ item }}"}
+      no_log: true
+      loop: [sesame, open]
+`, 2, "Secret: the output has been hidden due to the fact that 'no_log: true' was specified for this result"},
+		"included file is missing": {`    - name: Include
+      ansible.builtin.include_tasks: none.yaml
+`, 2, "Include: Could not find or access '"},
+		"unreachable": {`    - name: Elsewhere
+      ansible.builtin.command: "true"
+      vars: {ansible_connection: ssh, ansible_host: 127.0.0.1, ansible_port: 1, ansible_ssh_executable: ` + ssh + `}
+`, 4, "Elsewhere: Failed to connect to the host via ssh: refused"},
+		"Ansible gives up": {`    - name: Include
+      ansible.builtin.include_tasks: more.yaml
+`, 4, "the module no_such.collection.thing is not on this server: "},
+		"syntax": {"    - name: Nothing\n      when: [\n", 4, "ERROR! "},
+	} {
+		f, s := newAPI(), newServer(t)
+		s.write(t, "/opt/play/more.yaml", "- name: More\n  no_such.collection.thing: {}\n", 0o600)
+		r := executed(t, f, s, &lcmv1.LCMMachine{}, play(playbook(t, s, before+tt.tasks)))
+		if r.code != tt.code || !strings.HasPrefix(r.message, tt.want) || strings.HasSuffix(tt.want, ")") && r.message != tt.want || strings.Contains(r.message, "sesame") {
+			t.Errorf("%s: %d, %q; want %d and %q", name, r.code, r.message, tt.code, tt.want)
+		}
+		nothingLeft(t, s)
+	}
+}
+
 // A module of a collection that is not there names the package that has collections; one of
 // ansible.builtin is misspelt.
 func TestModuleOfAMissingCollection(t *testing.T) {

@@ -1,49 +1,64 @@
 package lcm
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
+	"path"
 	"regexp"
 	"strings"
 )
 
-// Lines of the output of ansible-playbook.
-var (
-	taskLine  = regexp.MustCompile(`^(?:TASK|RUNNING HANDLER) \[(.*)\] \**$`)
-	fatalLine = regexp.MustCompile(`^(?:fatal|failed): \[[^\]]*\].*?(?:FAILED|UNREACHABLE)! => (\{.*)$`)
-	// unresolvedText is that of ansible-core 2.14; 2.19 begins it with a capital letter.
-	unresolvedText = regexp.MustCompile(`(?i)couldn't resolve module/action '([^']+)'`)
-)
+// callbackDir has the callback and the file that it writes, below the directory of a play's
+// temporary files. A callback of our own leaves the output as people read it: that named json
+// prints nothing until the end, and one object.
+const callbackDir = "callback"
 
-// failure returns the task that has failed and its message, or else the end of the output.
-func failure(output string) string {
-	task, out := "", ""
-	for line := range strings.Lines(output) {
-		line = strings.TrimRight(line, "\n")
-		if m := taskLine.FindStringSubmatch(line); m != nil {
-			task = m[1]
-		}
-		if m := fatalLine.FindStringSubmatch(line); m != nil {
-			var r struct {
-				Msg    any    `json:"msg"`
-				Stderr string `json:"stderr"`
-			}
-			if json.Unmarshal([]byte(m[1]), &r) != nil || r.Msg == nil {
-				r.Msg = m[1]
-			}
-			out = fmt.Sprintf("%s: %v", task, r.Msg)
-			if r.Stderr != "" {
-				out += ": " + r.Stderr
-			}
-		}
+// failureCallback writes failure.json beside itself.
+//
+//go:embed lcm_failure.py
+var failureCallback []byte
+
+// playFailure is what the callback writes: the failure that has ended a play.
+type playFailure struct {
+	Task    string `json:"task"`
+	Item    string `json:"item"` // of a loop, the first that has failed
+	More    int    `json:"more"` // other items that have failed
+	Message string `json:"message"`
+	Stderr  string `json:"stderr"`
+}
+
+// String returns the failure in one text.
+func (f playFailure) String() string {
+	out := f.Task + ": "
+	if f.Item != "" {
+		out += "item " + f.Item + ": "
 	}
-	if out != "" {
-		return out
+	out += f.Message
+	if f.Stderr != "" {
+		out += ": " + f.Stderr
+	}
+	if f.More > 0 {
+		out += fmt.Sprintf(" (%d items have failed)", f.More+1)
+	}
+	return out
+}
+
+// failure returns the task that has ended a play and its message. Where there is none, because
+// Ansible has not come to the end of the play, it returns the end of the output.
+func (a *agent) failure(temporary, output string, hidden map[string]string) string {
+	var f playFailure
+	text, err := a.System.ReadFile(path.Join(temporary, callbackDir, "failure.json"))
+	if err == nil && json.Unmarshal(text, &f) == nil {
+		return redact(f.String(), hidden)
 	}
 	var t tail
 	_, _ = t.Write([]byte(output)) // it takes all
 	return missingCollection(output) + t.last()
 }
+
+// unresolvedText is that of ansible-core 2.14; 2.19 begins it with a capital letter.
+var unresolvedText = regexp.MustCompile(`(?i)couldn't resolve module/action '([^']+)'`)
 
 // missingCollection returns a line about the module that a playbook names and Ansible does not
 // find: nearly all such modules are in collections, which ansible-core has not. It returns "" for
