@@ -3,26 +3,20 @@ package lab
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strconv"
 	"strings"
 	"sync"
 
-	"github.com/diskfs/go-diskfs/backend"
-	"github.com/diskfs/go-diskfs/backend/file"
-	"github.com/diskfs/go-diskfs/filesystem/fat32"
-	"github.com/diskfs/go-diskfs/filesystem/iso9660"
-
-	"github.com/metalab-dev/metalab/agent/sys"
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/guest/cloudinit"
+	"github.com/metalab-dev/metalab/guest/datasource"
 	"github.com/metalab-dev/metalab/guest/debian"
 	"github.com/metalab-dev/metalab/guest/sandbox"
 )
 
-// This file reads the data source of a server that boots from a disk, as cloud-init does,
-// and applies it to the files of its operating system.
+// This file has the files on which the first boot of a server works, as cloud-init sees them, and
+// the data source in its CD drive.
 
 // base is what lies below the layer of a system that was installed, shared by all servers with the
 // same os-release.
@@ -108,93 +102,17 @@ func accountLines(text string) map[string]int {
 	return out
 }
 
-// findSource reads the data source of the first block device that has one, as cloud-init
-// looks for it: by the label of the volume.
-func findSource(s sys.System) (cloudinit.Instance, string, error) {
-	devices, err := fs.ReadDir(s.FS(), "sys/class/block")
-	if err != nil {
-		return cloudinit.Instance{}, "", fmt.Errorf("block devices: %w", err)
-	}
-	for _, d := range devices {
-		i, err := readSource(s, d.Name())
-		if !errors.Is(err, cloudinit.ErrNoSource) {
-			return i, d.Name(), err
-		}
-	}
-	return cloudinit.Instance{}, "", cloudinit.ErrNoSource
-}
-
-// readSource reads the data source of one block device.
-func readSource(s sys.System, name string) (cloudinit.Instance, error) {
-	b, err := s.OpenBlock(name)
-	if err != nil {
-		return cloudinit.Instance{}, cloudinit.ErrNoSource // a CD drive, or a member of an array
-	}
-	defer b.Close()
-	return readVolume(b, b.Size(), name)
-}
-
 // mediumSource reads the data source of the medium in the virtual CD drive of a server.
 func mediumSource(h *rack.Host) (cloudinit.Instance, error) {
 	for _, slot := range h.BMC().Slots {
 		if media, ok := h.Media(slot.ID); ok {
 			defer media.Close()
-			return readVolume(media.File, media.Size, "sr0")
+			i, err := datasource.Read(media.File, media.Size)
+			if err != nil && !errors.Is(err, cloudinit.ErrNoSource) {
+				err = fmt.Errorf("/dev/sr0: %w", err)
+			}
+			return i, err
 		}
 	}
 	return cloudinit.Instance{}, cloudinit.ErrNoSource
 }
-
-// readVolume reads the data source of a volume on a device.
-func readVolume(r io.ReaderAt, size int64, name string) (_ cloudinit.Instance, err error) {
-	defer func() {
-		if p := recover(); p != nil { // go-diskfs, of a damaged volume
-			err = fmt.Errorf("/dev/%s: damaged file system: %v", name, p)
-		}
-	}()
-	read := volumeKind(r)
-	if read == nil {
-		return cloudinit.Instance{}, cloudinit.ErrNoSource
-	}
-	volume, err := read(file.New(volumeFile{io.NewSectionReader(r, 0, size)}, true), size)
-	if err != nil {
-		return cloudinit.Instance{}, fmt.Errorf("/dev/%s: %w", name, err)
-	}
-	i, err := cloudinit.Read(volume)
-	if err != nil && !errors.Is(err, cloudinit.ErrNoSource) {
-		err = fmt.Errorf("/dev/%s: %w", name, err)
-	}
-	return i, err
-}
-
-// volumeReader reads the file system of a volume.
-type volumeReader func(b backend.Storage, size int64) (fs.FS, error)
-
-// volumeKind returns the reader of a volume that has the label of a data source; nil for
-// any other.
-func volumeKind(r io.ReaderAt) volumeReader {
-	text := func(at int64, n int) string {
-		p := make([]byte, n)
-		if k, _ := r.ReadAt(p, at); k < n {
-			return ""
-		}
-		return strings.ToLower(strings.TrimRight(string(p), " \x00"))
-	}
-	const isoHead = 16 * 2048 // the primary volume descriptor (ECMA-119 §8.4)
-	switch {
-	case text(isoHead+1, 5) == "cd001" && cloudinit.Labels[text(isoHead+40, 32)] != "":
-		return func(b backend.Storage, size int64) (fs.FS, error) { return iso9660.Read(b, size, 0, 0) }
-	case text(82, 5) == "fat32" && cloudinit.Labels[text(71, 11)] != "":
-		return func(b backend.Storage, size int64) (fs.FS, error) { return fat32.Read(b, size, 0, 512) }
-	}
-	return nil
-}
-
-// volumeFile is a volume as fs.File, which go-diskfs needs.
-type volumeFile struct{ *io.SectionReader }
-
-// Stat implements fs.File.
-func (volumeFile) Stat() (fs.FileInfo, error) { return nil, errors.ErrUnsupported }
-
-// Close implements fs.File.
-func (volumeFile) Close() error { return nil }

@@ -28,6 +28,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/guest/cloudinit"
+	"github.com/metalab-dev/metalab/guest/datasource"
 	"github.com/metalab-dev/metalab/guest/sandbox"
 )
 
@@ -335,7 +336,7 @@ func (y *systems) source(x *system) (cloudinit.Instance, string, error) {
 			return i, from, err
 		}
 	}
-	i, device, err := findSource(systemOf(x.host, x.os.Boot, ""))
+	i, device, err := datasource.Find(systemOf(x.host, x.os.Boot, ""))
 	return i, "/dev/" + device, err
 }
 

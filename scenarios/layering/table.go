@@ -320,6 +320,11 @@ var Table = []Row{
 		Never: slices.Concat([]string{"net", "net/http/..."}, files, kubernetes),
 	},
 	{Package: "guest/cloudinit", Never: slices.Concat([]string{"net", "net/http/..."}, files, kubernetes), Tests: []string{"scenarios/prerequisites", "scenarios/sample"}},
+	{
+		// What it reads is what a server's users have written: it has no file and no socket.
+		Package: "guest/datasource", May: []string{"guest/cloudinit", "agent/configdrive", "agent/sys"}, Tests: []string{"agent/job", "agent/sys/systest", "scenarios/prerequisites"},
+		Never: slices.Concat(sockets, files, kubernetes), But: utilsClock,
+	},
 	{Package: "agent/plugin/...", May: []string{"agent/job", "agent/sys"}, Never: kubernetes, But: utilsClock},
 	{Package: "agent/plugin/disk", May: []string{"agent/job", "agent/sys", "agent/configdrive", "agent/gpt"}, Never: kubernetes, But: utilsClock},
 	{Package: "agent/plugin/mdraid", May: []string{"agent/gpt", "agent/job", "agent/sys"}, Never: kubernetes, But: utilsClock},

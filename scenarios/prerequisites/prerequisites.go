@@ -74,6 +74,7 @@ var Table = []Prerequisite{
 	{Name: "ipmitool", Get: "Debian: ipmitool"},
 	{Name: "mdadm", Admin: true, Get: "Debian: mdadm"},
 	{Name: "openssl", Get: "Debian: openssl"},
+	{Name: "mkfs.vfat", Admin: true, Get: "Debian: dosfstools"},
 	{Name: "OVMF", Get: "Debian: ovmf", find: func() (string, error) { return oneOf(ovmf) }},
 	{Name: "packages of an agent's image", Get: "Debian: apt-get download linux-image-cloud-amd64's kernel, isolinux, syslinux-common, systemd-boot-efi and ipxe to the directory that METALAB_BOOT_PACKAGES names", find: bootPackages},
 	{Name: "preallocation", Get: "a directory of temporary files (TMPDIR) on ext4, XFS, Btrfs or tmpfs", find: preallocation},
