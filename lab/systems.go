@@ -261,7 +261,7 @@ func (y *systems) boot(x *system, console io.Writer) {
 		b, rerr := x.ReadFile(instanceFile)
 		first = strings.TrimSpace(string(b)) != i.ID
 		root := maps.Clone(x.base.root)
-		i.NICs = cloudinit.NICs(systemOf(x.host, x.os.Boot, "").FS())
+		i.NICs, i.Device = cloudinit.NICs(systemOf(x.host, x.os.Boot, "").FS()), from
 		result = cloudinit.Configure(i, root)
 		if rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
 			fail("cloud-init", rerr)

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Result is the outcome of Configure.
@@ -55,8 +56,9 @@ func Configure(i Instance, root Root) Result {
 	if len(i.VendorData) > 0 {
 		root.write(instanceDir+"/vendor-data.txt", 0o600, string(i.VendorData))
 	}
-	user := handle(partsOf(i.UserData, "the user data", &r), "scripts", &r)
-	vendor := handle(vendorParts(i, user.doc, &r), "scripts/vendor", &r)
+	vars := sync.OnceValue(func() dict { return instanceData(i, root) })
+	user := handle(partsOf(i.UserData, "the user data", &r), "scripts", vars, &r)
+	vendor := handle(vendorParts(i, user.doc, &r), "scripts/vendor", vars, &r)
 	doc := vendor.doc
 	maps.Copy(doc, user.doc)
 	c := doc.decode(&r)

@@ -36,6 +36,11 @@ type Instance struct {
 	ID         string
 	Hostname   string
 	PublicKeys []string
+	// MetaData is all of the metadata as it is read: nil, bool, int64, float64, string, []any and
+	// map[string]any. Templates have it as ds.meta_data.
+	MetaData map[string]any
+	// Device is what has the data source: a block device, or a directory. "": it is not known.
+	Device     string
 	UserData   []byte
 	VendorData []byte
 	// NetworkData is network_data.json of a config drive, or network-config of NoCloud.
@@ -98,6 +103,9 @@ func readConfigDrive(volume fs.FS) (Instance, error) {
 		for _, name := range slices.Sorted(maps.Keys(meta.PublicKeys)) {
 			i.PublicKeys = append(i.PublicKeys, strings.TrimSpace(meta.PublicKeys[name]))
 		}
+		if v, err := parseJSON(b); err == nil { // else it is beyond the bounds, and templates don't have it
+			i.MetaData, _ = v.(dict)
+		}
 		return i, i.readData(volume, map[string]*[]byte{
 			dir + "/user_data": &i.UserData, dir + "/vendor_data.json": &i.VendorData, dir + "/network_data.json": &i.NetworkData,
 		})
@@ -139,6 +147,9 @@ func ParseNoCloud(metaData []byte) (Instance, error) {
 	i := Instance{Source: NoCloud, ID: meta.ID, Hostname: meta.LocalName, PublicKeys: scalars(&meta.PublicKeys), Interfaces: value(&meta.Network) != nil}
 	if i.Hostname == "" {
 		i.Hostname = meta.Hostname
+	}
+	if v, err := parseYAML(metaData); err == nil { // likewise
+		i.MetaData, _ = v.(dict)
 	}
 	return i, nil
 }

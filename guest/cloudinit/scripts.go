@@ -32,13 +32,41 @@ type handled struct {
 	scripts map[string][]script // by kind
 }
 
-// handle reads parts. dir is the place of scripts below the instance's.
-func handle(parts []part, dir string, r *Result) handled {
-	h := handled{doc: document{}, scripts: map[string][]script{}}
+// handle reads parts. dir is the place of scripts below the instance's, and vars gives the variables of
+// templates.
+func handle(parts []part, dir string, vars func() dict, r *Result) handled {
+	h, work := handled{doc: document{}, scripts: map[string][]script{}}, 0
 	for _, p := range parts {
+		if p.kind == jinja {
+			var ok bool
+			if p, ok = p.rendered(vars(), &work, r); !ok {
+				continue
+			}
+		}
 		h.part(p, dir, r)
 	}
 	return h
+}
+
+// rendered renders a template. What it makes must be a cloud-config or a script: cloud-init knows no other
+// templates (JinjaTemplatePartHandler).
+func (p part) rendered(vars dict, work *int, r *Result) (part, bool) {
+	text, missing, err := render(string(p.content), vars, work)
+	if err != nil {
+		r.ignore("%s is not applied: its template: %v", p.label, err)
+		return p, false
+	}
+	for _, name := range missing {
+		r.ignore("%s: its template has a variable that there is not: %s", p.label, name)
+	}
+	if p.content = []byte(text); text == "" {
+		return p, false
+	}
+	if p.kind = kindOf(p.content); p.kind != cloudConfig && p.kind != shellScript {
+		r.ignore("%s is not applied: a template makes a cloud-config or a script, and this begins with neither's header", p.label)
+		return p, false
+	}
+	return p, true
 }
 
 func (h handled) part(p part, dir string, r *Result) {

@@ -48,14 +48,13 @@ var unapplied = map[string]string{
 	includeOnceURL: "URLs are read in user data and in MIME messages, not in an archive",
 	configArchive:  "an archive is read in user data and in MIME messages, not in an archive",
 	jsonPatch:      "JSON patches of a cloud-config are not applied",
-	jinja:          "Jinja templates are not rendered",
 	partHandler:    "part handlers are programs of Python within cloud-init, which is not here",
 	ignition:       "it is an Ignition configuration, which Ignition reads",
 	unknown:        "it begins with no known header, such as #cloud-config",
 }
 
 // applied are the kinds that Configure applies.
-var applied = map[string]bool{cloudConfig: true, shellScript: true, scriptPerBoot: true, scriptPerInst: true, scriptOnce: true, boothook: true}
+var applied = map[string]bool{cloudConfig: true, shellScript: true, scriptPerBoot: true, scriptPerInst: true, scriptOnce: true, boothook: true, jinja: true}
 
 // part is one piece of user data.
 type part struct {
