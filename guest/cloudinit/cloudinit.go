@@ -9,7 +9,6 @@ package cloudinit
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -59,8 +58,8 @@ func Configure(i Instance, root Root) Result {
 	vars := sync.OnceValue(func() dict { return instanceData(i, root) })
 	user := handle(partsOf(i.UserData, "the user data", &r), "scripts", vars, &r)
 	vendor := handle(vendorParts(i, user.doc, &r), "scripts/vendor", vars, &r)
-	doc := vendor.doc
-	maps.Copy(doc, user.doc)
+	doc := user.doc
+	doc.below(vendor.doc)
 	c := doc.decode(&r)
 	c.hostname(i, root, &r)
 	applyNetwork(i, root, &r)

@@ -16,10 +16,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document is a #cloud-config by its top-level keys. Where parts are merged the later
-// one replaces the keys of the earlier (cloud-init, "Merging user data sections").
+// document is a #cloud-config by its top-level keys.
 type document map[string]*yaml.Node
 
+// merge merges a part into those before it.
 func (d document) merge(p part, r *Result) {
 	n, err := loadMapping(p.content, func(key string, err error) { r.ignore("%s of %s is not applied: %v", key, p.label, err) })
 	if err != nil {
@@ -29,9 +29,41 @@ func (d document) merge(p part, r *Result) {
 	if n == nil {
 		return
 	}
-	for k := 0; k+1 < len(n.Content); k += 2 {
-		d[text(n.Content[k])] = n.Content[k+1]
+	m, err := mergerOf(n, p.merge, mergeParts)
+	if err != nil {
+		r.ignore("%s is not applied: %v", p.label, err)
+		return
 	}
+	d.by(m, n)
+}
+
+// by merges a mapping.
+func (d document) by(m merger, n *yaml.Node) {
+	whole := m.merge(d.node(), n)
+	clear(d)
+	for k := 0; k+1 < len(whole.Content); k += 2 {
+		d[text(whole.Content[k])] = whole.Content[k+1]
+	}
+}
+
+// below merges vendor data, which give what user data don't.
+func (d document) below(vendor document) {
+	var m merger
+	if err := m.add(mergeVendor); err == nil { // it is a constant
+		d.by(m, vendor.node())
+	}
+}
+
+// node returns the document as a mapping.
+func (d document) node() *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	for _, k := range slices.Sorted(maps.Keys(d)) {
+		key := &yaml.Node{}
+		key.SetString(k)
+		key.Style = yaml.DoubleQuotedStyle // no number or boolean
+		n.Content = append(n.Content, key, d[k])
+	}
+	return n
 }
 
 // config holds the keys of a #cloud-config that Configure applies.
