@@ -56,11 +56,15 @@ func (s seed) want() cloudinit.Instance {
 		return nil
 	}
 	if _, has := s["meta-data"]; !has {
-		return cloudinit.Instance{Source: cloudinit.ConfigDrive, ID: "i-1", Hostname: "node-7", UserData: data("openstack/latest/user_data")}
+		return cloudinit.Instance{
+			Source: cloudinit.ConfigDrive, ID: "i-1", Hostname: "node-7", UserData: data("openstack/latest/user_data"),
+			MetaData: map[string]any{"uuid": "i-1", "hostname": "node-7"},
+		}
 	}
 	return cloudinit.Instance{
 		Source: cloudinit.NoCloud, ID: "i-1", Hostname: "node-7",
 		UserData: data("user-data"), VendorData: data("vendor-data"), NetworkData: data("network-config"),
+		MetaData: map[string]any{"instance-id": "i-1", "local-hostname": "node-7"},
 	}
 }
 
