@@ -49,7 +49,7 @@ func TestProgramsEndTheBoot(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := powered()
 			out, code := s.do(t, line)
-			time.Sleep(time.Hour)
+			<-time.After(time.Hour) // of the bubble
 			synctest.Wait()
 			if got := strings.Join(s.done, ", "); got != want {
 				t.Errorf("%s: done %q, want %q; code %d, %q", line, got, want, code, out)
@@ -74,14 +74,14 @@ func TestShutdownIsCancelled(t *testing.T) {
 		s.do(t, "shutdown -c")
 		s.do(t, "shutdown -r +5")
 		s.do(t, "shutdown +10")
-		time.Sleep(8 * time.Minute)
+		<-time.After(8 * time.Minute) // of the bubble
 		if len(s.done) > 0 {
 			t.Errorf("done %v, which was cancelled", s.done)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour) // of the bubble
 		if len(s.done) > 0 {
 			t.Errorf("done %v after the end of the system", s.done)
 		}
