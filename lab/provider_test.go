@@ -164,7 +164,7 @@ func (p providerLab) create() {
 		BareMetalHostProfile: &baremetalv1.ObjectReference{Name: "kernel"}, UserData: &baremetalv1.ObjectReference{Name: "user-data"},
 	}
 	l2 := &ipamv1.L2Template{ObjectMeta: p.meta("default"), Spec: ipamv1.L2TemplateSpec{
-		ClusterRef: "c1", L3Layout: []ipamv1.L3Layout{{SubnetName: "lcm"}}, NPTemplate: "version: 2\nvlans: {v: {id: 5, link: eth0, addresses: ['{{ip \"v:lcm\"}}']}}",
+		ClusterRef: "c1", L3Layout: []ipamv1.L3Layout{{SubnetName: "lcm"}}, NPTemplate: "version: 2\nethernets: {eth0: {match: {macaddress: '52:54:00:00:00:01'}, set-name: eth0}}\nvlans: {v: {id: 5, link: eth0, addresses: ['{{ip \"v:lcm\"}}']}}",
 	}}
 	l2.Labels = map[string]string{ipamv1.DefaultForClusterLabel: "1"}
 	for _, o := range []client.Object{
