@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
@@ -45,6 +46,25 @@ func TestFilesWithoutEndAreRefused(t *testing.T) {
 		if b, err := s.ReadFile(name); err == nil {
 			t.Errorf("%s has %d bytes, want an error", name, len(b))
 		}
+	}
+}
+
+// The first process opens the files of StandardInput= and StandardOutput= with its own rights: a unit
+// that names that process's memory fails.
+func TestServiceGetsNoFileOfTheFirstProcess(t *testing.T) {
+	s := occupied(t)
+	for _, line := range []string{
+		"StandardOutput=file:/proc/self/mem", "StandardOutput=append:/proc/1/mem", "StandardError=file:/proc/1/mem", "StandardInput=file:/proc/self/environ",
+		"StandardOutput=file:/var/link",
+	} {
+		put(t, s, sandbox.Tree{
+			"etc/systemd/system/mem.service": sandbox.File(0o644, "[Service]\nType=oneshot\nExecStart=/bin/true\n"+line+"\n"),
+			"var/link":                       {Mode: fs.ModeSymlink | 0o777, Link: "/proc/self/mem"},
+		})
+		if out, code := ctl(t, s, "start", "mem"); code == 0 || !strings.Contains(out, "a file of /proc cannot be given to a service") {
+			t.Errorf("%s: start = code %d, %q, want a refusal", line, code, out)
+		}
+		ctl(t, s, "reset-failed", "mem")
 	}
 }
 

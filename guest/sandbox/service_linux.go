@@ -43,6 +43,14 @@ func (p *first) attributes(r *request, attr *syscall.ProcAttr) (done func(), err
 			return &fs.PathError{Op: "open", Path: name, Err: err}
 		}
 		opened = append(opened, fd)
+		// This process has rights that commands do not have: below /proc it would open its own memory.
+		var st unix.Statfs_t
+		if err := unix.Fstatfs(fd, &st); err != nil {
+			return &fs.PathError{Op: "open", Path: name, Err: err}
+		}
+		if st.Type == unix.PROC_SUPER_MAGIC {
+			return &fs.PathError{Op: "open", Path: name, Err: errors.New("a file of /proc cannot be given to a service: let its program open it")}
+		}
 		return unix.SetNonblock(fd, false)
 	}
 	input := a.Stdin
