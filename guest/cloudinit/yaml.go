@@ -25,7 +25,7 @@ const (
 	maxDepth   = 64      // lists and mappings within each other
 )
 
-// reader counts what it has read of a document.
+// reader counts the bytes that it has read of a document.
 type reader struct{ values, bytes int }
 
 // count bounds a document: aliases make large values of a short text.
@@ -46,21 +46,11 @@ func parseYAML(text []byte) (any, error) {
 	if len(text) > maxNetwork {
 		return nil, limitError(fmt.Sprintf("they have more than %d bytes", maxNetwork))
 	}
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	var n, more yaml.Node
-	err := d.Decode(&n)
-	if errors.Is(err, io.EOF) {
-		return nil, nil
-	}
-	if err == nil {
-		if next := d.Decode(&more); !errors.Is(next, io.EOF) {
-			err = errors.New("there is more than one YAML document")
-		}
-	}
-	if err != nil {
+	n, err := readYAML(text)
+	if err != nil || n == nil {
 		return nil, err
 	}
-	return new(reader).yaml(&n, 0)
+	return new(reader).yaml(n, 0)
 }
 
 // parseJSON reads one value of JSON.
