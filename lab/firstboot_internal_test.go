@@ -25,7 +25,7 @@ import (
 const ofNoble = "ID=\"ubuntu\"\nVERSION_ID=\"24.04\"\nVERSION_CODENAME=\"noble\"\n"
 
 // A first boot writes what it changes of the base, and nothing else: the default user is the
-// release's, has a home, and the groups that are there.
+// release's, has a home, and the groups of the base.
 func TestFirstBootWritesWhatItChanges(t *testing.T) {
 	b := baseFor(ofNoble)
 	before := maps.Clone(b.root)

@@ -35,7 +35,7 @@ import (
 // systemsDir has the mounts of systems in which commands run.
 const systemsDir = "systems"
 
-// lowersDir is the directory in it of what the systems share. Theirs end with the number of a boot.
+// lowersDir is the directory in it of the lower layers that the systems share. Theirs end with the number of a boot.
 const lowersDir = "lowers"
 
 // systems are the operating systems of servers that have booted from a disk or a live

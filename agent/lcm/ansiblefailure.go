@@ -19,7 +19,7 @@ const callbackDir = "callback"
 //go:embed lcm_failure.py
 var failureCallback []byte
 
-// playFailure is what the callback writes: the failure that has ended a play.
+// playFailure is the failure that has ended a play, as the callback writes it.
 type playFailure struct {
 	Task    string `json:"task"`
 	Item    string `json:"item"` // of a loop, the first that has failed

@@ -55,7 +55,7 @@ const everyHost = `- name: Edit what every host has
       when: values.users
 `
 
-// A module that edits what a host of Debian has runs to its end on a server of the lab.
+// A module that edits files of a Debian host runs to its end on a server of the lab.
 func TestModuleEditsWhatEveryHostHas(t *testing.T) {
 	prerequisites.Need(t, "user namespaces")
 	prerequisites.Need(t, "ansible-playbook")

@@ -102,7 +102,7 @@ func (a *accounts) known(u user) user {
 	return u
 }
 
-// change does what a user that is there gets: its password is replaced, or locked.
+// change replaces the password of an existing user, or locks it.
 func (a *accounts) change(u user) {
 	f, ok := a.root.Get("etc/shadow")
 	if !ok {
@@ -161,7 +161,7 @@ func (a *accounts) subordinate(name string) {
 	}
 }
 
-// home makes the home of a user with the files of /etc/skel. One that is there stays as it is.
+// home makes the home of a user with the files of /etc/skel. An existing one stays as it is.
 func (a *accounts) home(u user) {
 	home := rel(u.home())
 	if _, there := a.root.List(home); there || u.homeless {

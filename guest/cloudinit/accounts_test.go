@@ -77,7 +77,7 @@ func TestHomesAndGroupsOfUsers(t *testing.T) {
 	}
 }
 
-// A user that is there stays: cloud-init locks its password or replaces it, and adds its keys and its
+// An existing user stays: cloud-init locks its password or replaces it, and adds its keys and its
 // rules of sudo.
 func TestUsersThatAreThereStay(t *testing.T) {
 	file := func(text string) File { return File{Content: []byte(text), Mode: 0o644, Owner: "root", Group: "root"} }

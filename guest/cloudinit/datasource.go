@@ -39,7 +39,7 @@ type Instance struct {
 	// MetaData is all of the metadata as it is read: nil, bool, int64, float64, string, []any and
 	// map[string]any. Templates have it as ds.meta_data.
 	MetaData map[string]any
-	// Device is what has the data source: a block device, or a directory. "": it is not known.
+	// Device is the block device or the directory of the data source. "": it is not known.
 	Device     string
 	UserData   []byte
 	VendorData []byte

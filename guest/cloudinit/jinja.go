@@ -22,7 +22,7 @@ type undefined struct{ name string }
 // nameless is undefined where Jinja2 has no name for it, such as the first item of an empty list.
 var nameless = undefined{"None"}
 
-// noElse is what an if without else has when its condition is false. Its text is empty.
+// noElse is the value of an if without else whose condition is false. Its text is empty.
 var noElse = undefined{}
 
 const missingPrefix = "CI_MISSING_JINJA_VAR/"

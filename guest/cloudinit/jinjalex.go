@@ -149,7 +149,7 @@ func (l *lexer) newline(trimmed bool) {
 	}
 }
 
-// raw reads what is between raw and endraw.
+// raw reads the text between raw and endraw.
 func (l *lexer) raw(m []string) (trim bool, err error) {
 	first := l.line
 	l.skip(len(m[0]))

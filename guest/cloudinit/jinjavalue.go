@@ -128,7 +128,7 @@ func pyQuote(s string) string {
 	return b.String()
 }
 
-// json writes what the filter tojson makes of a value: ASCII, keys in order, and safe within HTML.
+// json writes a value as the filter tojson does: ASCII, keys in order, and safe within HTML.
 // indent is the width of a level; -1: all is in one line.
 func (x *execution) json(b *strings.Builder, v any, indent, depth int) {
 	if x.spend(1 + max(indent, 0)*depth); depth > maxDepth {

@@ -61,7 +61,7 @@ func (a *links) netplan() (dict, error) {
 // listOf returns a list that is written as one when it is empty.
 func listOf(l []any) []any { return append([]any{}, l...) }
 
-// device returns what is particular to the type of an interface.
+// device returns the settings of an interface's type.
 func (a *links) device(l *link) (dict, error) {
 	out := dict{}
 	mac, isText := l.mac.(string)

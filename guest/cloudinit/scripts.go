@@ -48,7 +48,7 @@ func handle(parts []part, dir string, vars func() dict, r *Result) handled {
 	return h
 }
 
-// rendered renders a template. What it makes must be a cloud-config or a script: cloud-init knows no other
+// rendered renders a template. The result must be a cloud-config or a script: cloud-init knows no other
 // templates (JinjaTemplatePartHandler).
 func (p part) rendered(vars dict, work *int, r *Result) (part, bool) {
 	text, missing, err := render(string(p.content), vars, work)

@@ -76,7 +76,7 @@ var errUnpacked = fmt.Errorf("compressed parts unpack to more than %d bytes", ma
 
 // splitter collects the parts of user data.
 type splitter struct {
-	of       string // what the data are called in messages
+	of       string // name of the data in messages
 	r        *Result
 	out      []part
 	unpacked int  // bytes
@@ -84,7 +84,7 @@ type splitter struct {
 }
 
 // partsOf splits user data as cloud-init does: a MIME message and an archive into their parts,
-// anything else into one. of is what they are called in messages.
+// anything else into one. of is their name in messages.
 func partsOf(data []byte, of string, r *Result) []part {
 	s := splitter{of: of, r: r}
 	if bytes.HasPrefix(data, gzipMagic) {
@@ -131,7 +131,7 @@ var compressed = map[string]bool{
 	"application/x-gzip": true, "application/x-gzip-compressed": true,
 }
 
-// leaf reads a message that has no parts. label is what it is called in messages; "" is its file's
+// leaf reads a message that has no parts. label is its name in messages; "" is its file's
 // name.
 func (s *splitter) leaf(m message, label string) {
 	content, err := m.content()

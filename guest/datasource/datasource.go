@@ -17,7 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/guest/cloudinit"
 )
 
-// Bounds of what is read from a volume, in bytes. A seed has at most 64 MiB
+// Bounds of reading a volume, in bytes. A seed has at most 64 MiB
 // (configdrive.MaxSize); a directory of FAT has at most 65,536 entries of 32 bytes (Microsoft,
 // "FAT32 File System Specification" 1.03, "FAT Directory Structure").
 const (

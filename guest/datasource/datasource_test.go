@@ -33,7 +33,7 @@ import (
 // seed is the files of a volume.
 type seed map[string]string
 
-// Seeds that volumes have, with what is read from them.
+// Seeds that volumes have.
 var (
 	full = seed{
 		"meta-data": "instance-id: i-1\nlocal-hostname: node-7\n", "user-data": "#cloud-config\n" + strings.Repeat("# a line\n", 3000),
@@ -47,7 +47,7 @@ var (
 	}
 )
 
-// want returns what is read from a seed.
+// want returns the instance that a seed describes.
 func (s seed) want() cloudinit.Instance {
 	data := func(name string) []byte {
 		if text, has := s[name]; has {

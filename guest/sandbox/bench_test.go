@@ -31,7 +31,7 @@ func BenchmarkExec(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	command() // writes what the systems share
+	command() // writes the shared lower layers
 	began := cpuTime(b)
 	for b.Loop() {
 		command()

@@ -37,7 +37,7 @@ type Command struct {
 
 // attributes are how a service's process differs from a command (systemd.exec(5), systemd.kill(5)).
 type attributes struct {
-	Name           string // what the program sees as its name; "": the first argument
+	Name           string // name that the program sees; "": the first argument
 	As             bool   // it runs as UID, GID and Groups
 	UID, GID       int
 	Groups         []int

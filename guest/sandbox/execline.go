@@ -9,7 +9,7 @@ import (
 type command struct {
 	key        string   // "Service.ExecStart"
 	args       []string // the program first
-	name       string   // what the program sees as its name; "": the program
+	name       string   // name that the program sees; "": the program
 	ignore     bool     // its failure is none
 	privileged bool     // it runs as root
 	literal    bool     // variables are not replaced

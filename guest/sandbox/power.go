@@ -40,7 +40,7 @@ func (p *pending) close() {
 	p.closed = true
 }
 
-// powerOptions are the options of halt(8), by which of them decides what is done; "" for those that
+// powerOptions are the options of halt(8) with the action of each; "" for those that
 // change nothing here.
 var powerOptions = map[string]string{
 	"--help": "help", "--halt": "poweroff", "-p": "poweroff", "--poweroff": "poweroff", "--reboot": "reboot", "-w": "nothing", "--wtmp-only": "nothing",
@@ -171,7 +171,7 @@ func delayOf(when string, now time.Time) (time.Duration, error) {
 	return time.Duration(minutes) * time.Minute, nil
 }
 
-// schedule ends the boot after a time of the lab, in place of what was scheduled before.
+// schedule ends the boot after a time of the lab. It replaces an earlier schedule.
 func (s *System) schedule(delay time.Duration, do func()) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.pending.stop()

@@ -10,7 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/guest/sandbox"
 )
 
-// started is what a system that ends its boots has done, in its time.
+// started records how a system has ended its boots, in its time.
 type started struct {
 	*sandbox.System
 	done []string

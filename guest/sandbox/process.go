@@ -157,7 +157,7 @@ func (p *process) await(timeout time.Duration) {
 	}
 }
 
-// kit is what the processes of a service have in common.
+// kit has the settings that the processes of a service share.
 type kit struct {
 	as      credential
 	env     []string
@@ -295,7 +295,7 @@ func (v *service) terminate() result {
 	return result{}
 }
 
-// prepare reads what a service's processes have in common, and makes its directories.
+// prepare reads the settings that a service's processes share, and makes its directories.
 func (v *service) prepare() (err error) {
 	k := kit{umask: 0o022}
 	if text := v.u.get("Service.UMask"); text != "" {

@@ -69,7 +69,7 @@ func base() sandbox.Tree {
 	}
 }
 
-// The systems of the tests share what is below their layers.
+// The systems of the tests share their lower layers.
 var (
 	theBase = base()
 	lowers  = sandbox.NewLowers(filepath.Join(os.TempDir(), fmt.Sprintf("lowers-%d", os.Getpid())))

@@ -159,7 +159,7 @@ func (s *System) ended(x *started, failed bool) {
 	})
 }
 
-// goOn runs a function of the system beside what has called it.
+// goOn runs a function of the system beside its caller.
 func (s *System) goOn(do func()) {
 	go func() {
 		defer s.Guard()

@@ -85,7 +85,7 @@ func (l *loader) specifier(u *unit, c byte) (string, bool) {
 	return v, ok
 }
 
-// resolve replaces the specifiers of a text. What is none stays as it is written.
+// resolve replaces the specifiers of a text. Other text stays as it is written.
 func (l *loader) resolve(u *unit, text string) string {
 	if !strings.Contains(text, "%") {
 		return text

@@ -121,7 +121,7 @@ func startError(x *started) error {
 	return fmt.Errorf("Job for %s failed: %w", x.unit.name, x.err)
 }
 
-// stateless are the types of units that are there from the boot on.
+// stateless are the types of units that a server has from the boot on.
 var stateless = []string{"slice", "scope", "device", "mount", "automount", "swap"}
 
 // launch starts a unit. There is none to wait for if it runs already, or if its conditions do not
@@ -218,7 +218,7 @@ func (s *System) startTarget(u unit) (*started, error) {
 	return x, nil
 }
 
-// warnings are what is said of a unit when it is started, once in a boot.
+// warnings are the console's lines about a unit when it is started, once in a boot.
 func (u unit) warnings() (out []string) {
 	out = append(out, u.problems...)
 	if len(u.inert) > 0 {

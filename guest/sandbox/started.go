@@ -59,7 +59,7 @@ type started struct {
 	elapses, triggered time.Time // of a timer: when it elapses next, and when it has last
 }
 
-// works is what a unit needs that does something while it is active.
+// works has the contexts and the output of a unit that does something while it is active.
 type works struct {
 	ctx    context.Context // it ends when the system loses its power
 	cancel context.CancelCauseFunc

@@ -12,7 +12,7 @@ import (
 // sysctlDirs have files of sysctl.d(5), the first wins.
 var sysctlDirs = []string{"etc/sysctl.d", "run/sysctl.d", "usr/local/lib/sysctl.d", "usr/lib/sysctl.d"}
 
-// Bounds of what is read of sysctl.d and modules-load.d.
+// Bounds of reading sysctl.d and modules-load.d.
 const (
 	maxSettingFiles = 256
 	maxSettings     = 4096

@@ -71,7 +71,7 @@ func copySysctl(from, to string) error {
 	values := map[string]string{}
 	_ = filepath.WalkDir(from, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
-			return nil // what cannot be read is not shown
+			return nil // an unreadable value is not shown
 		}
 		if b, err := os.ReadFile(name); err == nil {
 			values[strings.TrimPrefix(name, from+"/")] = string(b)

@@ -40,7 +40,7 @@ func TestVerbsOfSystemctl(t *testing.T) {
 		"opt/l.service":                             sandbox.File(0o644, oneshot),
 	})
 	for _, tt := range []struct {
-		line, out, problems string // parts of what is written
+		line, out, problems string // parts of the output
 		code                int
 	}{
 		{"start a none.service", "", "Failed to start none.service: Unit none.service not found.", 5},

@@ -185,7 +185,7 @@ func (c *ctl) disable() {
 	}
 }
 
-// reenable also does preset: Debian's policy enables what is installed.
+// reenable also does preset: Debian's policy enables installed units.
 func (c *ctl) reenable() {
 	for _, name := range c.units() {
 		err := c.disableOne(name)

@@ -133,7 +133,7 @@ func (c *ctl) reload() {
 	}
 }
 
-// isolate starts a target and stops what it does not need.
+// isolate starts a target and stops the units that it does not need.
 func (c *ctl) isolate() {
 	name := c.verb + ".target"
 	if c.verb == "isolate" {

@@ -50,7 +50,7 @@ func withUnits(t *testing.T, units map[string]string) (*sandbox.System, *console
 	return s, c
 }
 
-// checkRuns runs lines of a shell one after the other, and compares what they write.
+// checkRuns runs lines of a shell one after the other, and compares their output.
 func checkRuns(t *testing.T, s *sandbox.System, lines ...[2]string) {
 	t.Helper()
 	var script strings.Builder

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// effect is what a key of a unit does in a server of the lab.
+// effect is the effect of a key of a unit in a server of the lab.
 type effect int
 
 const (

@@ -73,7 +73,7 @@ func (e *noUnitError) Error() string { return fmt.Sprintf("Unit %s not found.", 
 // unitTypes are the types of units (systemd.unit(5)).
 var unitTypes = []string{"service", "socket", "target", "path", "timer", "mount", "automount", "swap", "slice", "scope", "device"}
 
-// checkName refuses what is no name of a unit (systemd.unit(5), "Description").
+// checkName refuses a text that is no name of a unit (systemd.unit(5), "Description").
 func checkName(name string) error {
 	const special = ":-_.\\@"
 	bad := strings.ContainsFunc(name, func(r rune) bool {
@@ -100,7 +100,7 @@ func instanceOf(template, instance string) string {
 // isTemplate reports whether a name is that of a template, which is no unit.
 func isTemplate(name string) bool { return strings.Contains(name, "@.") }
 
-// instance returns what is between @ and the type: "bar" of foo@bar.service.
+// instance returns the text between @ and the type: "bar" of foo@bar.service.
 func instance(name string) string {
 	_, i, _ := strings.Cut(strings.TrimSuffix(name, path.Ext(name)), "@")
 	return i

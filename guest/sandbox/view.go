@@ -19,7 +19,7 @@ type view struct {
 	machine fs.FS // has usr/…; nil: none
 }
 
-// lower is what the layer of a system lies over.
+// lower has the files below the layer of a system.
 type lower interface {
 	node(name string) (Node, bool)
 	below(dir string) iter.Seq[string] // names of the nodes below a directory, in any order

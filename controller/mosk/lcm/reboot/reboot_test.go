@@ -33,7 +33,7 @@ type lab struct {
 	client.Client
 	machines *Machines
 	requests *Requests
-	blocked  string // what the maintenance waits for
+	blocked  string // why the maintenance waits
 	left     int    // calls of LeaveCluster
 	cordoned map[string]bool
 	most     int      // cordoned at a time
@@ -309,7 +309,7 @@ func TestDeletionTakesTheNodeOver(t *testing.T) {
 	}
 }
 
-// The message of a request says what the maintenance of its machine waits for.
+// The message of a request says why the maintenance of its machine waits.
 func TestRequestSaysWhatItWaitsFor(t *testing.T) {
 	l := start(t, append(pair("w-0", nil), request("c1"))...)
 	l.blocked = "pod a/b cannot be evicted"

@@ -175,7 +175,7 @@ func inOrder(a, b target) int {
 	return cmp.Or(cmp.Compare(item.UpgradeIndex(a.machine), item.UpgradeIndex(b.machine)), strings.Compare(a.machine.Name, b.machine.Name))
 }
 
-// blocked says what the maintenance of a machine waits for, where there is a reason.
+// blocked says why the maintenance of a machine waits, where there is a reason.
 func blocked(m *lcmv1.LCMMachine) string {
 	if m.Status.KubernetesCordonDrainError == "" {
 		return ""
