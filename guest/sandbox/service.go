@@ -318,7 +318,7 @@ func (v *service) start() result {
 				return timeout(result{})
 			}
 		}
-		if !p.hasEnded() {
+		if !p.hasEnded() || !v.oneshot() && p.isReady() { // its end, however soon, is none of its start
 			continue
 		}
 		if r := v.outcome(p); r.kind != "" {
