@@ -255,6 +255,9 @@ func (p *first) run(r request, files []int) {
 		if r.Service != nil {
 			p.services[r.ID] = r.Service
 		}
+		// Before reap can tell the end of a short command: who has sent the request would take it for
+		// one that has not run, and leave what it has started alone.
+		_ = p.out.Encode(response{ID: r.ID, Started: true, Code: pid, Processes: len(living())}) // else the system has ended
 	}
 	p.mu.Unlock()
 	if err != nil {
@@ -265,7 +268,6 @@ func (p *first) run(r request, files []int) {
 	case p.started <- struct{}{}:
 	default:
 	}
-	_ = p.send(response{ID: r.ID, Started: true, Code: pid})
 }
 
 // lookPath finds a program as a shell does, with the command's PATH.

@@ -114,7 +114,7 @@ func TestServicesRunAsTheirUnitsSay(t *testing.T) {
 		[2]string{"systemctl start nobody 2>&1 | grep -c 'no such user'", "1\n"},
 		[2]string{"systemctl start console; systemctl status console | tail -2", "to all\nmore\n"},
 		[2]string{"systemctl start plain; cat /etc/plain-out", "||/\nother\n"},
-		[2]string{"systemctl start main 2>/dev/null; systemctl is-active main; systemctl reload main; until [ $(systemctl is-active main) = inactive ]; do sleep 0.05; done; sed 's/[0-9]\\+/PID/' /etc/main", "active\npost PID\nstop\nsuccess killed HUP\n"},
+		[2]string{"systemctl start main 2>/dev/null; systemctl is-active main; systemctl reload main 2>/dev/null; until [ $(systemctl is-active main) = inactive ]; do sleep 0.05; done; sed 's/[0-9]\\+/PID/' /etc/main", "active\npost PID\nstop\nsuccess killed HUP\n"},
 		[2]string{"systemctl start main 2>/dev/null; systemctl stop main; sed 's/[0-9]\\+/PID/' /etc/main | tail -3", "post PID\nstop PID\nsuccess killed TERM\n"},
 		[2]string{"systemctl start fork; systemctl is-active fork; kill $(cat /run/fork.pid); until [ $(systemctl is-active fork) = inactive ]; do sleep 0.05; done; systemctl is-failed fork", "active\ninactive\n"},
 		[2]string{"systemctl start notify; cat /etc/notified; systemctl is-active notify; systemctl stop notify", "1active\n"},
