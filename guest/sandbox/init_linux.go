@@ -20,6 +20,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -407,9 +408,31 @@ func processesOf(id, pid int) map[int]bool {
 	return meant
 }
 
+// execTimeout is how long a process may take to replace its program, which waits for disks.
+const execTimeout = time.Second
+
+// hasMarker reports whether a process has a command's marker. While it replaces its program, it has
+// no environment to look at: one that was not found then would never end.
 func hasMarker(pid, id int) bool {
-	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	return err == nil && strings.Contains("\x00"+string(env)+"\x00", "\x00"+marker(id)+"\x00")
+	var env []byte
+	look := func() bool {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		env = b
+		return err != nil || len(b) > 0
+	}
+	await(execTimeout, func() bool {
+		// The first look may have opened the environment that an execve(2) then took away.
+		return look() || !replacesProgram(pid) && (look() || !replacesProgram(pid))
+	})
+	return strings.Contains("\x00"+string(env)+"\x00", "\x00"+marker(id)+"\x00")
+}
+
+// replacesProgram reports whether a process is about to run another program (execve(2)): it lives
+// and has no environment yet (proc_pid_stat(5), field 51, "env_end").
+func replacesProgram(pid int) bool {
+	const state, envEnd = 0, 51 - 3 // the first that statFields returns is field 3
+	f := statFields(pid)
+	return len(f) > envEnd && f[state] != "Z" && f[state] != "X" && f[envEnd] == "0"
 }
 
 // processes returns all processes but the first.
