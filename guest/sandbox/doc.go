@@ -5,7 +5,8 @@
 // any mount or process.
 //
 // Commands run on Linux in mount, PID, UTS, IPC, network and user namespaces over that
-// root. They see this machine's /usr, read-only below the layer, and nothing else of it.
+// root. They see this machine's /usr, or the root file system of an image, read-only below the
+// layer, and nothing else of this machine.
 // They have the capabilities that containers have by default, no way to gain others, no
 // network but loopback, and limits of memory and processes: the kernel's, by control
 // groups, and a watcher's, which gives the reason. Where the kernel refuses

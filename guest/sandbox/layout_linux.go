@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"time"
@@ -35,16 +34,20 @@ func (r *session) makeDirs(s *System, layer Tree) error {
 		return err
 	}
 	lowers, err := s.c.Lowers, error(nil)
-	if r.base, err = r.lower(lowers.base(s.base)); err != nil {
+	if r.base, err = r.lower(lowers.base(s.base, s.c.Root)); err != nil {
 		return err
 	}
-	if r.programs, err = r.lower(lowers.programs(s.c.Programs)); err != nil {
+	if r.programs, err = r.lower(lowers.programs(s.c.Programs, s.c.Root)); err != nil {
 		return err
 	}
 	if err := r.setUptime(s.now().Sub(s.c.Boot.Time)); err != nil {
 		return err
 	}
-	if err := s.ownFiles().write(func(name string) string { return filepath.Join(r.dir, ownDir, name) }); err != nil {
+	own, err := s.ownFiles()
+	if err != nil {
+		return err
+	}
+	if err := own.write(func(name string) string { return filepath.Join(r.dir, ownDir, name) }); err != nil {
 		return err
 	}
 	if n, ok := s.own[cmdlineFile]; ok {
@@ -53,7 +56,7 @@ func (r *session) makeDirs(s *System, layer Tree) error {
 		}
 	}
 	dirs := []string{rootDir, ownDir, privateDir, "run", "tmp", filepath.Join(upperDir, "."), filepath.Join(workDir, ".")}
-	for _, d := range realMachineDirs() {
+	for _, d := range r.machine {
 		dirs = append(dirs, upperDir+"-"+d, workDir+"-"+d)
 	}
 	for _, d := range dirs {
@@ -87,18 +90,17 @@ func (r *session) leaveLowers() (err error) {
 
 // ownFiles returns the files of this system alone, with the directories above them, which have the
 // attributes of those that they cover.
-func (s *System) ownFiles() Tree {
-	out, v := Tree{}, view{Tree{}, s.lower, nil}
+func (s *System) ownFiles() (Tree, error) {
+	m, err := s.bottom()
+	out, v := Tree{}, view{Tree{}, s.lower, m}
 	for name, n := range s.own {
 		if name == cmdlineFile {
 			continue
 		}
 		out[name] = n
-		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			out[dir], _ = v.lookup(dir)
-		}
 	}
-	return out
+	out.addParents(v)
+	return out, err
 }
 
 // setUptime writes what /proc/uptime shows: seconds since the boot, and seconds that the
@@ -114,7 +116,7 @@ func (r *session) place(name string) string {
 	switch {
 	case volatile(name):
 		return filepath.Join(r.dir, name)
-	case slices.Contains(realMachineDirs(), first):
+	case slices.Contains(r.machine, first):
 		return filepath.Join(r.dir, upperDir+"-"+first, rest)
 	}
 	return filepath.Join(r.dir, upperDir, name)
@@ -140,7 +142,7 @@ func (r *session) size() (sum int64, err error) {
 // in the root.
 func (r *session) places() map[string]string {
 	out := map[string]string{"": upperDir, "run": "run", "tmp": "tmp"}
-	for _, d := range realMachineDirs() {
+	for _, d := range r.machine {
 		out[d] = upperDir + "-" + d
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -26,10 +27,11 @@ type Lowers struct {
 }
 
 // lowerKey identifies what a lower layer has: a Tree by its map, which is not changed while the
-// layer exists, or programs by their names.
+// layer exists, or programs by their names; and the root file system that it lies over, if any.
 type lowerKey struct {
 	files    uintptr
-	programs string
+	programs string // "": it has files
+	root     *Root
 }
 
 // onDisk is a lower layer in its directory.
@@ -58,19 +60,28 @@ func (l *Lowers) Close() error {
 }
 
 // base returns the directory of files below the layer of a system, over what every root has.
-func (l *Lowers) base(files Tree) (dir string, done func() error, err error) {
-	return l.use(lowerKey{files: reflect.ValueOf(files).Pointer()}, files, func() Tree {
-		all := rootTree()
-		for name, n := range files {
-			all[name] = n
+func (l *Lowers) base(files Tree, root *Root) (dir string, done func() error, err error) {
+	return l.use(lowerKey{files: reflect.ValueOf(files).Pointer(), root: root}, files, func() (Tree, error) {
+		all, m, err := Tree{}, machine{}, error(nil)
+		if root == nil {
+			all = rootTree()
+		} else {
+			m, err = root.machine()
 		}
-		return all
+		maps.Copy(all, files)
+		all.addParents(view{Tree{}, Tree{}, m})
+		return all, err
 	})
 }
 
 // programs returns the directory of the programs that a system has over this machine's /usr.
-func (l *Lowers) programs(names []string) (dir string, done func() error, err error) {
-	return l.use(lowerKey{programs: strings.Join(names, "\x00")}, nil, func() Tree { return programTree(names) })
+func (l *Lowers) programs(names []string, root *Root) (dir string, done func() error, err error) {
+	return l.use(lowerKey{programs: "\x00" + strings.Join(names, "\x00"), root: root}, nil, func() (Tree, error) {
+		if root == nil {
+			return programTree(names), nil
+		}
+		return root.programsOver(names)
+	})
 }
 
 // sysctls returns the directory of the values under /proc/sys of a new namespace. The first process
@@ -79,7 +90,7 @@ func (l *Lowers) sysctls() string { return filepath.Join(l.dir, "sysctl") }
 
 // use returns the directory of a layer, which stays until done is called. One that could not be
 // written is written at the next call.
-func (l *Lowers) use(key lowerKey, files Tree, tree func() Tree) (dir string, done func() error, err error) {
+func (l *Lowers) use(key lowerKey, files Tree, tree func() (Tree, error)) (dir string, done func() error, err error) {
 	l.mu.Lock()
 	if !l.cleared {
 		if err := removeAll(l.dir); err != nil {
@@ -93,9 +104,12 @@ func (l *Lowers) use(key lowerKey, files Tree, tree func() Tree) (dir string, do
 		l.number++
 		x = &onDisk{files: files, dir: filepath.Join(l.dir, fmt.Sprint(l.number))}
 		x.write = sync.OnceValue(func() error {
-			err := os.MkdirAll(x.dir, 0o700) // that of l.dir: a set-user-ID file is one of this machine, too
+			t, err := tree()
 			if err == nil {
-				err = tree().write(func(name string) string { return filepath.Join(x.dir, name) })
+				err = os.MkdirAll(x.dir, 0o700) // that of l.dir: a set-user-ID file is one of this machine, too
+			}
+			if err == nil {
+				err = t.write(func(name string) string { return filepath.Join(x.dir, name) })
 			}
 			return err
 		})

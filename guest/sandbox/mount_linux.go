@@ -18,7 +18,14 @@ func (p *first) mount() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("mounts of a namespace: %w", err)
 	}
-	if err := p.overlay("", escape(filepath.Join(p.setup.Dir, ownDir))+":"+escape(p.setup.Base)); err != nil {
+	lowers := []string{filepath.Join(p.setup.Dir, ownDir), p.setup.Base}
+	if p.setup.Root != "" {
+		lowers = []string{filepath.Join(p.setup.Dir, ownDir), p.setup.Programs, p.setup.Base, p.setup.Root}
+	}
+	for i, dir := range lowers {
+		lowers[i] = escape(dir)
+	}
+	if err := p.overlay("", strings.Join(lowers, ":")); err != nil {
 		return err
 	}
 	for _, d := range p.setup.Machine {

@@ -283,7 +283,8 @@ func (s *System) load() (view, error) {
 	for name, n := range s.memory {
 		layer[name] = n
 	}
-	return view{layer, s.lower, thisMachine()}, nil
+	m, err := s.bottom()
+	return view{layer, s.lower, m}, err
 }
 
 // save stores the layer without /run and /tmp, which a boot drops. The caller holds s.mu.
@@ -488,7 +489,11 @@ func (s *System) Changes() ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	lower := view{Tree{}, s.lower, thisMachine()}
+	m, err := s.bottom()
+	if err != nil {
+		return nil, err
+	}
+	lower := view{Tree{}, s.lower, m}
 	var out []Change
 	for name, n := range layer {
 		was, there := lower.lookup(name)

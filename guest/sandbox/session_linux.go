@@ -31,6 +31,7 @@ type session struct {
 	users   int      // commands that run; guarded by System.mu
 	left    atomic.Int64
 
+	machine                 []string       // directories of this machine that the root shows
 	base, programs, sysctls string         // directories of lower layers
 	lowers                  []func() error // end their use
 
@@ -93,8 +94,9 @@ const maxResponse = 64 << 20
 // setup has the arguments by which the first process mounts the root.
 type setup struct {
 	Dir      string // has root, upper, work, …
+	Root     string // lowest layer of the root; "": this machine has /usr
 	Base     string // lower layer of the root
-	Programs string // lower layer of /usr
+	Programs string // lower layer of /usr, with a Root of all
 	Sysctls  string // lower layer of /proc/sys, which the first process makes if it is not there
 	Machine  []string
 	Program  string // file of this program
@@ -127,11 +129,21 @@ func newSession(s *System, layer Tree) (_ *session, err error) {
 			err = errors.Join(err, s.removeDir())
 		}
 	}()
+	below := ""
+	if s.c.Root != nil {
+		below = s.c.Root.Dir
+	} else {
+		r.machine = realMachineDirs()
+	}
 	if err := r.makeDirs(s, layer); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", errors.Join(err, r.leaveLowers()))
 	}
-	hostname := "localhost"
-	if b, err := (view{layer, s.lower, nil}).readFile("etc/hostname", maxConfig); err == nil {
+	m, err := s.bottom()
+	if err != nil {
+		return nil, errors.Join(err, r.leaveLowers())
+	}
+	hostname, v := "localhost", view{layer, s.lower, m}
+	if b, err := v.readFile("etc/hostname", maxConfig); err == nil {
 		hostname = firstWord(string(b), hostname)
 	}
 	self, err := os.Executable()
@@ -151,7 +163,7 @@ func newSession(s *System, layer Tree) (_ *session, err error) {
 	r.waiting[0] = first
 	go r.receive(s)
 	err = r.send(setup{
-		Dir: r.dir, Base: r.base, Programs: r.programs, Sysctls: r.sysctls, Machine: realMachineDirs(), Program: self, Hostname: hostname, Limits: s.c.Limits, Sysctl: r.changed, Hardware: hardware, BootID: s.c.Boot.ID,
+		Dir: r.dir, Root: below, Base: r.base, Programs: r.programs, Sysctls: r.sysctls, Machine: r.machine, Program: self, Hostname: hostname, Limits: s.c.Limits, Sysctl: r.changed, Hardware: hardware, BootID: s.c.Boot.ID,
 	})
 	if err != nil {
 		return nil, &CannotRunError{errors.Join(err, r.end())}

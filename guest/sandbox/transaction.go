@@ -168,11 +168,11 @@ func (t *transaction) linked(u unit, suffix string) (out []string) {
 	return out
 }
 
-// ofDistribution reports whether a link is one that a fresh installation has, to a unit of this
-// machine's /usr: its services are enabled and do not start by themselves, as a server costs no
+// ofDistribution reports whether a link is one that a fresh installation has, to a unit of the
+// distribution's /usr: its services are enabled and do not start by themselves, as a server costs no
 // process before something runs.
 func (t *transaction) ofDistribution(link string) bool {
-	was, ok := t.l.base[link]
+	was, ok := t.l.installed(link)
 	target, _ := t.l.f.link(link)
 	if !ok || was.Link != target {
 		return false

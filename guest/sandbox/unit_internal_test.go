@@ -379,12 +379,12 @@ func TestTransactions(t *testing.T) {
 func TestServicesOfTheDistributionStayDown(t *testing.T) {
 	const vendor = "usr/lib/systemd/system/"
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text), Mode: 0o644} }
-	machine := fstest.MapFS{
+	of := fstest.MapFS{
 		vendor + "ssh.service": file("[Service]\nExecStart=/usr/sbin/sshd\n[Install]\nWantedBy=multi-user.target\n"), vendor + "cron.service": file("[Service]\nExecStart=/usr/sbin/cron\n"),
 		vendor + "dbus.service": file("[Service]\nExecStart=/usr/bin/dbus\n"), vendor + "multi-user.target": file("[Unit]\nRequires=basic.target\nWants=dbus.service\n"),
 		vendor + "basic.target": file(""), vendor + "multi-user.target.wants/getty.target": file(""),
 	}
-	machine[vendor+"basic.target"].Data = []byte("[Unit]\n")
+	of[vendor+"basic.target"].Data = []byte("[Unit]\n")
 	base := Tree{}
 	for _, name := range []string{"ssh.service", "cron.service"} {
 		base[etc+"multi-user.target.wants/"+name] = Node{Mode: fs.ModeSymlink | 0o777, Link: "/" + vendor + name}
@@ -396,7 +396,7 @@ func TestServicesOfTheDistributionStayDown(t *testing.T) {
 	}
 	s := New(Config{Base: base})
 	s.base = base
-	l, err := s.newLoader(storedFiles{view{layer, base, machine}})
+	l, err := s.newLoader(storedFiles{view{layer, base, machine{FS: of}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -422,7 +422,7 @@ func FuzzUnit(f *testing.F) {
 	f.Add("[\n=\n\\\n]\nExecStart=@@\n")
 	f.Add("[Service]\nExecStart=/a \\x %i ${A} $B '\nConditionPathExistsGlob=/*/*\nStandardOutput=file:\n[Unit]\nConditionKernelVersion=>\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		l := &loader{about: map[byte]string{}, f: storedFiles{view{Tree{}, Tree{}, nil}}, units: map[string]unit{}}
+		l := &loader{about: map[byte]string{}, f: storedFiles{view{Tree{}, Tree{}, machine{}}}, units: map[string]unit{}}
 		for range unitDirs {
 			l.dirs = append(l.dirs, map[string]bool{})
 		}

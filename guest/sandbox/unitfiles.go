@@ -45,8 +45,8 @@ func (f storedFiles) names(dir string) ([]string, error) {
 			}
 		}
 	}
-	if f.machine != nil && machineHas(at) && !f.hidden(at) {
-		entries, _ := fs.ReadDir(f.machine, at) // else it has none
+	if f.machine.has(at) && !f.hidden(at) {
+		entries, _ := fs.ReadDir(f.machine.FS, at) // else it has none
 		for _, e := range entries {
 			found[e.Name()] = true
 		}

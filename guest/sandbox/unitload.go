@@ -25,7 +25,16 @@ type loader struct {
 	units map[string]unit   // by name and alias
 	about map[byte]string   // values of specifiers that are the same for all units
 	base  Tree              // files of the installation
+	root  machine           // those of its root file system; none: it has none
 	links map[string]string // the directories of the links that enable units, by name; nil: not read yet
+}
+
+// installed returns a file as a fresh installation has it.
+func (l *loader) installed(name string) (Node, bool) {
+	if n, ok := l.base[name]; ok {
+		return n, true
+	}
+	return l.root.node(name)
 }
 
 // withUnits calls do with a loader. do must not use the system.
@@ -43,6 +52,12 @@ func (s *System) newLoader(f files) (*loader, error) {
 	l := &loader{f: f, units: map[string]unit{}, about: s.specifiers(f)}
 	if s.image == nil {
 		l.base = s.base
+		if s.c.Root != nil {
+			var err error
+			if l.root, err = s.bottom(); err != nil {
+				return nil, err
+			}
+		}
 	}
 	for _, dir := range unitDirs {
 		has := map[string]bool{}

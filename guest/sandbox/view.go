@@ -12,11 +12,11 @@ import (
 )
 
 // view is the file tree of a system in which no process runs: the layer over the base over
-// this machine's /usr.
+// this machine's /usr or a root file system.
 type view struct {
 	layer   Tree
 	base    lower
-	machine fs.FS // has usr/…; nil: none
+	machine machine
 }
 
 // lower has the files below the layer of a system.
@@ -79,13 +79,11 @@ func (v view) lookup(name string) (Node, bool) {
 		if n, ok := v.base.node(name); ok {
 			return n, true
 		}
-		if v.machine != nil && machineHas(name) {
-			if st, err := fs.Lstat(v.machine, name); err == nil {
-				return v.ofMachine(name, st), true
-			}
+		if n, ok := v.machine.node(name); ok {
+			return n, true
 		}
 	}
-	if mode, ok := rootDirs[name]; ok && !v.hidden(name) {
+	if mode, ok := v.machine.dirs()[name]; ok && !v.hidden(name) {
 		return Node{Mode: fs.ModeDir | mode}, true
 	}
 	// Else it is a directory if a file is below it.
@@ -100,17 +98,6 @@ func (v view) lookup(name string) (Node, bool) {
 		}
 	}
 	return Node{}, false
-}
-
-func (v view) ofMachine(name string, st fs.FileInfo) Node {
-	n := Node{Mode: st.Mode(), Modified: st.ModTime()}
-	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
-		n.UID, n.GID = int(sys.Uid), int(sys.Gid)
-	}
-	if st.Mode()&fs.ModeSymlink != 0 {
-		n.Link, _ = fs.ReadLink(v.machine, name)
-	}
-	return n
 }
 
 // maxLinks is how many symbolic links a path may lead through (Linux, path_resolution(7)).
@@ -175,11 +162,11 @@ func (v view) readFile(name string, most int64) ([]byte, error) {
 		}
 		return slices.Clone(n.Content), nil
 	}
-	st, err := fs.Stat(v.machine, file)
+	st, err := fs.Stat(v.machine.FS, file)
 	if err == nil && st.Size() > most {
 		return nil, tooLarge(name, most)
 	}
-	return fs.ReadFile(v.machine, file)
+	return fs.ReadFile(v.machine.FS, file)
 }
 
 func notRegular(n Node) error {
@@ -217,20 +204,20 @@ func (v view) readDir(name string) ([]Entry, error) {
 		}
 	}
 	if dir == "." {
-		for d := range rootDirs {
+		for d := range v.machine.dirs() {
 			names[d] = true
 		}
 	}
-	if v.machine != nil {
-		switch entries, err := fs.ReadDir(v.machine, dir); {
-		case dir == ".":
-			for _, d := range machineDirs {
-				names[d] = true
-			}
-		case err == nil && machineHas(dir) && !v.hidden(dir):
-			for _, e := range entries {
-				names[e.Name()] = true
-			}
+	switch {
+	case v.machine.FS == nil:
+	case dir == "." && v.machine.root == nil:
+		for _, d := range machineDirs {
+			names[d] = true
+		}
+	case v.machine.has(dir) && !v.hidden(dir):
+		entries, _ := fs.ReadDir(v.machine.FS, dir) // else it has none
+		for _, e := range entries {
+			names[e.Name()] = true
 		}
 	}
 	var out []Entry
@@ -240,8 +227,8 @@ func (v view) readDir(name string) ([]Entry, error) {
 			continue
 		}
 		e := Entry{Name: name, Node: n, Size: int64(len(n.Content))}
-		if n.Content == nil && n.Mode.IsRegular() && v.machine != nil {
-			if st, err := fs.Lstat(v.machine, path.Join(dir, name)); err == nil {
+		if n.Content == nil && n.Mode.IsRegular() && v.machine.FS != nil {
+			if st, err := fs.Lstat(v.machine.FS, path.Join(dir, name)); err == nil {
 				e.Size = st.Size()
 			}
 		}
