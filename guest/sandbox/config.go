@@ -19,9 +19,10 @@ type Config struct {
 	// Base has the files below the layer: /etc and /var of a fresh installation. Systems may share
 	// one. It does not change any more.
 	Base Tree
-	// Root is the root file system below Base, with its own programs. nil: this machine's /usr is
-	// there.
-	Root *Root
+	// Root returns the root file system that the system has booted, in place of Base and of this
+	// machine's /usr; nil if these are there. It is called when the files are used first, and may
+	// take its time: who uses the files waits. nil: Base is there.
+	Root func() *Root
 	// Own has the few files of a fresh installation that are this system's alone, such as
 	// etc/machine-id. They lie over those of the base or of a deployed image, and below the layer, and
 	// none is below /usr.

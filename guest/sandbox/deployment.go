@@ -163,6 +163,12 @@ func (s *System) open() error {
 	}
 	s.base, s.own = s.c.Base, s.c.Own
 	var base lower = sortedNames(s.c.Base)
+	if s.c.Root != nil {
+		s.root = s.c.Root()
+	}
+	if s.root != nil {
+		s.base, base = nil, Tree{}
+	}
 	if d.Booted != nil && d.Booted.Image != "" {
 		t, err := d.Booted.tree()
 		if err != nil {

@@ -34,10 +34,10 @@ func (r *session) makeDirs(s *System, layer Tree) error {
 		return err
 	}
 	lowers, err := s.c.Lowers, error(nil)
-	if r.base, err = r.lower(lowers.base(s.base, s.c.Root)); err != nil {
+	if r.base, err = r.lower(lowers.base(s.base, s.root)); err != nil {
 		return err
 	}
-	if r.programs, err = r.lower(lowers.programs(s.c.Programs, s.c.Root)); err != nil {
+	if r.programs, err = r.lower(lowers.programs(s.c.Programs, s.root)); err != nil {
 		return err
 	}
 	if err := r.setUptime(s.now().Sub(s.c.Boot.Time)); err != nil {

@@ -30,12 +30,12 @@ type machine struct {
 	root  *Root // nil: FS is this machine, of which machineDirs are seen
 }
 
-// bottom returns the files below all layers of a system.
+// bottom returns the files below all layers of a system that was opened.
 func (s *System) bottom() (machine, error) {
-	if s.c.Root == nil {
+	if s.root == nil {
 		return machine{thisMachine(), nil}, nil
 	}
-	return s.c.Root.machine()
+	return s.root.machine()
 }
 
 func (r *Root) machine() (machine, error) {

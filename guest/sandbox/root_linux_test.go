@@ -136,7 +136,7 @@ func TestARootFileSystemOfItsOwn(t *testing.T) {
 			before := contentsBelow(t, root.Dir)
 			var told strings.Builder
 			s, _ := booted(t, func(c *sandbox.Config) {
-				c.Base, c.Root = nil, root
+				c.Root = func() *sandbox.Root { return root }
 				c.Own = sandbox.Tree{"etc/machine-id": sandbox.File(0o444, "its own\n")}
 				c.Report = func(line string) { told.WriteString(line + "\n") }
 			})
@@ -212,7 +212,7 @@ func TestARootFileSystemThatCannotBe(t *testing.T) {
 	must(os.WriteFile(filepath.Join(root.Dir, "tmp"), nil, 0o600))
 	must(os.Symlink("/etc", filepath.Join(linked.Dir, "usr/lib/metalab")))
 	for want, r := range map[string]*sandbox.Root{"/tmp is no directory": root, "no such file or directory": gone, "reached through a link": linked} {
-		s, _ := booted(t, func(c *sandbox.Config) { c.Base, c.Root = nil, r })
+		s, _ := booted(t, func(c *sandbox.Config) { c.Root = func() *sandbox.Root { return r } })
 		for range 2 {
 			_, err := s.Exec(t.Context(), sandbox.Command{Args: []string{"/bin/sh", "-c", ":"}})
 			if err == nil || !strings.Contains(err.Error(), want) {

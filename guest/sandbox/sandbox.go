@@ -27,6 +27,7 @@ type System struct {
 	closed       bool
 	saved        [sha256.Size]byte // SHA-256 of the layer that was stored last
 	opened       bool              // the disk was read in this boot
+	root         *Root             // root file system; nil: it has none of its own
 	base         Tree              // files of the booted root, which other systems share
 	own          Tree              // those of this system alone
 	lower        lower             // both

@@ -130,8 +130,8 @@ func newSession(s *System, layer Tree) (_ *session, err error) {
 		}
 	}()
 	below := ""
-	if s.c.Root != nil {
-		below = s.c.Root.Dir
+	if s.root != nil {
+		below = s.root.Dir
 	} else {
 		r.machine = realMachineDirs()
 	}

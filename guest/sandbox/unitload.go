@@ -52,7 +52,7 @@ func (s *System) newLoader(f files) (*loader, error) {
 	l := &loader{f: f, units: map[string]unit{}, about: s.specifiers(f)}
 	if s.image == nil {
 		l.base = s.base
-		if s.c.Root != nil {
+		if s.root != nil {
 			var err error
 			if l.root, err = s.bottom(); err != nil {
 				return nil, err
