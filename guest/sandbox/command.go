@@ -118,7 +118,12 @@ func (s *System) Exec(ctx context.Context, c Command) (code int, err error) {
 	if c.Stderr == nil {
 		c.Stderr = io.Discard
 	}
-	if run, ok := programs[path.Base(c.Args[0])]; ok { // no process is needed
+	if name := path.Base(c.Args[0]); withoutProcess(name) {
+		by, err := s.callingOf(c)
+		if err != nil {
+			_, err := fmt.Fprintf(c.Stderr, "%s: %v\n", name, err)
+			return 1, err
+		}
 		type answer struct {
 			out  string
 			code int
@@ -126,7 +131,7 @@ func (s *System) Exec(ctx context.Context, c Command) (code int, err error) {
 		answered := make(chan answer, 1)
 		go func() {
 			defer s.Guard()
-			out, code := run(s, c.Args[1:])
+			out, code, _ := s.program(name, c.Args[1:], by)
 			answered <- answer{out, code}
 		}()
 		select {

@@ -41,7 +41,7 @@ func init() {
 		err := runInit()
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
-	case slices.Contains(programNames, name):
+	case slices.Contains(programNames, name), slices.Contains(hostPrograms, name):
 		if _, err := os.Stat("/run/" + socketName); err == nil {
 			os.Exit(runProgram(name, os.Args[1:]))
 		}

@@ -43,6 +43,9 @@ func (r *session) makeDirs(s *System, layer Tree) error {
 	if err := r.setUptime(s.now().Sub(s.c.Boot.Time)); err != nil {
 		return err
 	}
+	if err := r.showModules(s.kernel.ProcModules()); err != nil {
+		return err
+	}
 	own, err := s.ownFiles()
 	if err != nil {
 		return err
@@ -108,6 +111,11 @@ func (s *System) ownFiles() (Tree, error) {
 func (r *session) setUptime(d time.Duration) error {
 	text := fmt.Sprintf("%.2f %.2f\n", d.Seconds(), d.Seconds())
 	return os.WriteFile(filepath.Join(r.dir, uptimeFile), []byte(text), 0o644)
+}
+
+// showModules writes what /proc/modules shows.
+func (r *session) showModules(text string) error {
+	return os.WriteFile(filepath.Join(r.dir, modulesName), []byte(text), 0o644)
 }
 
 // place returns where a file of the layer lies.

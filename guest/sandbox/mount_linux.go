@@ -145,6 +145,11 @@ func (p *first) mountProc(proc string) error {
 			return err
 		}
 	}
+	if at := filepath.Join(proc, "modules"); fileExists(at) { // else the machine's kernel has none
+		if err := bind(filepath.Join(p.setup.Dir, modulesName), at, unix.MS_RDONLY); err != nil {
+			return err
+		}
+	}
 	for _, name := range hiddenProc {
 		if err := bind("/dev/null", filepath.Join(proc, name), unix.MS_RDONLY); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

@@ -10,6 +10,10 @@ import (
 	"os"
 	"path"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/metalab-dev/metalab/guest/sandbox/hostprograms"
 )
 
 // programFile is the program that all of programs link to, in the root.
@@ -27,6 +31,15 @@ func programTree(more []string) Tree {
 			t["usr/sbin/"+name] = Node{Mode: fs.ModeSymlink | 0o777, Link: "../lib/metalab/program"}
 		}
 	}
+	for _, name := range hostPrograms { // wherever the machine has the real one
+		for _, dir := range []string{"usr/bin/", "usr/sbin/"} {
+			t[dir+name] = Node{Mode: fs.ModeSymlink | 0o777, Link: "../lib/metalab/program"}
+		}
+	}
+	modules := path.Join("usr/lib/modules", kernelRelease())
+	if _, err := os.Stat("/" + modules); err != nil { // kmod's programs and Ansible look there
+		t[modules+"/modules.builtin"] = File(0o644, "")
+	}
 	for _, name := range more {
 		t["usr/bin/"+name] = Node{Mode: fs.ModeSymlink | 0o777, Link: "../lib/metalab/program"}
 	}
@@ -34,7 +47,10 @@ func programTree(more []string) Tree {
 }
 
 // question is a program's request to the first process, and reply the response.
-type question struct{ Program []string }
+type question struct {
+	Program []string
+	Calling calling
+}
 
 type reply struct {
 	Output string
@@ -52,6 +68,10 @@ const (
 func (p *first) serve() error {
 	l, err := net.Listen("unix", path.Join("/run", socketName))
 	if err != nil {
+		return fmt.Errorf("programs: %w", err)
+	}
+	// Everybody may ask: the programs know by whom they are called.
+	if err := os.Chmod(path.Join("/run", socketName), 0o666); err != nil {
 		return fmt.Errorf("programs: %w", err)
 	}
 	turns := make(chan struct{}, maxQuestions)
@@ -90,11 +110,34 @@ func (p *first) answer(c net.Conn) {
 		defer p.mu.Unlock()
 		delete(p.asking, id)
 	}()
-	if err := p.send(response{ID: id, Program: q.Program}); err != nil {
+	q.Calling.UID = callerOf(c)
+	if err := p.send(response{ID: id, Program: q.Program, Calling: q.Calling}); err != nil {
 		return
 	}
 	r := <-ask
 	_ = json.NewEncoder(c).Encode(reply{r.Output, r.Code}) // else the program has ended
+}
+
+// nobody is the user whom no file belongs to.
+const nobody = 65534
+
+// callerOf returns the user of the process at the other end of a connection.
+func callerOf(c net.Conn) int {
+	uid := nobody
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		return uid
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return uid
+	}
+	_ = raw.Control(func(fd uintptr) { // else the connection is closed
+		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			uid = int(cred.Uid)
+		}
+	})
+	return uid
 }
 
 // readQuestion reads a question of a program in time.
@@ -113,9 +156,16 @@ func readQuestion(c net.Conn) (q question, err error) {
 
 // runProgram is a program in the system.
 func runProgram(name string, args []string) int {
+	q := question{Program: append([]string{name}, args...)}
+	var err error
+	if q.Calling.Input, err = hostprograms.Input(name, args, os.Stdin, os.ReadFile); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		return 1
+	}
+	q.Calling.Dir, _ = os.Getwd() // else paths are those of root's home
 	c, err := net.Dial("unix", path.Join("/run", socketName))
 	if err == nil {
-		err = json.NewEncoder(c).Encode(question{append([]string{name}, args...)})
+		err = json.NewEncoder(c).Encode(q)
 	}
 	var r reply
 	if err == nil { // anybody in the system may have taken the socket's place

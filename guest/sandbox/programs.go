@@ -80,6 +80,5 @@ func BuiltIn(line string) (words []string, ok bool) {
 	if len(words) == 0 {
 		return nil, false
 	}
-	_, ok = programs[words[0]]
-	return words, ok
+	return words, withoutProcess(words[0])
 }

@@ -26,6 +26,9 @@ func (r *Root) programsOver(more []string) (Tree, error) {
 	}
 	t := Tree{programFile: File(0o755, "")}
 	for name, n := range programTree(more) {
+		if _, there := v.lookup(path.Dir(name)); !there && n.Mode.IsRegular() && name != programFile { // of the kernel that runs
+			t[name] = n
+		}
 		for _, dir := range programDirs {
 			at, ok := v.lookup(dir)
 			if dir == "usr/bin" && !ok {

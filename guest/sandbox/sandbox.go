@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/metalab-dev/metalab/guest/sandbox/hostprograms"
 )
 
 // System is the operating system of one boot. It costs no process, mount or file until
@@ -37,9 +39,10 @@ type System struct {
 	watches      watches
 	readHardware func() ([]hardwareFile, error)
 	pending      pending
-	closeLowers  func() error // nil: other systems have them, too
-	cgroups      string       // directory of control groups
-	unlimited    sync.Once    // reports that there are no limits
+	closeLowers  func() error        // nil: other systems have them, too
+	cgroups      string              // directory of control groups
+	unlimited    sync.Once           // reports that there are no limits
+	kernel       hostprograms.Kernel // what its programs have told it
 	values       struct {
 		sync.Mutex
 		sysctl map[string]string // values that commands have set under /proc/sys, by path

@@ -86,6 +86,7 @@ type response struct {
 	Idle      bool // the last process has ended, which was no command
 	Sysctl    map[string]string
 	Program   []string // a program asks: its name and arguments
+	Calling   calling  // how it was called
 }
 
 // maxResponse is how many bytes a response may have: the values under /proc/sys are most.
@@ -116,6 +117,7 @@ const (
 	workDir     = "work"
 	uptimeFile  = "uptime"
 	cmdlineName = "cmdline" // absent: the machine's is seen
+	modulesName = "modules"
 )
 
 // newSession mounts the root of a system with a layer, and returns when commands can run.
@@ -355,10 +357,7 @@ func (r *session) receive(s *System) {
 		case a.Program != nil:
 			go func() {
 				defer s.Guard()
-				out, code := "", CodeNotFound
-				if run, ok := programs[a.Program[0]]; ok {
-					out, code = run(s, a.Program[1:])
-				}
+				out, code, _ := s.program(a.Program[0], a.Program[1:], a.Calling)
 				_ = r.send(request{ID: a.ID, Output: out, Code: code}) // else the program has ended
 			}()
 			continue

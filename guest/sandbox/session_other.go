@@ -59,5 +59,6 @@ func (*session) readDir(string) ([]Entry, error)                           { ret
 func (*session) stat(string) (Node, error)                                 { return Node{}, errNoNamespaces }
 func (*session) names(string) ([]string, error)                            { return nil, errNoNamespaces }
 func (*session) link(string) (string, bool)                                { return "", false }
+func (*session) showModules(string) error                                  { return errNoNamespaces }
 func (*session) put(Tree) error                                            { return errNoNamespaces }
 func (*session) remove([]string) error                                     { return errNoNamespaces }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/metalab-dev/metalab/guest/sandbox/hostprograms"
 )
 
 // sysctlDirs have files of sysctl.d(5), the first wins.
@@ -110,12 +112,11 @@ const bridgeKeys = "net/bridge/"
 // /proc/sys shows when one runs.
 func (s *System) applySettings() error {
 	var all []setting
-	bridge := false
 	err := s.files(func(f files) error {
 		all = settings(f)
 		for _, file := range ordered(f, []string{"etc/modules-load.d", "run/modules-load.d"}) {
-			for _, w := range strings.Fields(readIf(f, file)) {
-				bridge = bridge || w == "br_netfilter"
+			for _, m := range hostprograms.ModulesOf(readIf(f, file)) {
+				s.kernel.Load(m)
 			}
 		}
 		return nil
@@ -123,7 +124,13 @@ func (s *System) applySettings() error {
 	if err != nil {
 		return err
 	}
+	bridge := s.kernel.Has("br_netfilter")
 	set := map[string]string{}
+	if bridge {
+		for key, value := range bridgeDefaults {
+			set[bridgeKeys+key] = strings.TrimSpace(value)
+		}
+	}
 	there := func(key string) bool {
 		if strings.HasPrefix(key, bridgeKeys) {
 			return bridge
