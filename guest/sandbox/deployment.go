@@ -183,6 +183,11 @@ func (s *System) open() error {
 		}
 		s.own[cmdlineFile] = File(0o444, strings.Join(d.Booted.Arguments, " ")+"\n")
 	}
+	if d.Booted == nil {
+		if err := s.bootOfGrub(d.layer); err != nil {
+			return err
+		}
+	}
 	s.lower = over{s.own, base}
 	s.opened, s.roots = true, d.Booted != nil || d.Staged != nil || d.Previous != nil
 	return nil

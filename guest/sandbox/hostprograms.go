@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -114,6 +115,26 @@ func (s *System) cmdline() string {
 		return strings.TrimSpace(string(n.Content))
 	}
 	return strings.TrimSpace(s.hardwareOfFile(cmdlineFile))
+}
+
+// bootOfGrub takes the command line that update-grub has written for this boot: a file of the
+// installation alone says nothing of it. The caller holds s.mu.
+func (s *System) bootOfGrub(stored []byte) error {
+	layer, err := s.decoded.decode(stored)
+	if err != nil {
+		return err
+	}
+	line := hostprograms.Cmdline(string(layer[hostprograms.GrubConfig].Content))
+	if line == "" {
+		return nil
+	}
+	own := maps.Clone(s.own)
+	if own == nil {
+		own = Tree{}
+	}
+	own[cmdlineFile] = File(0o444, line+"\n")
+	s.own = own
+	return nil
 }
 
 // disks returns the disks of the hardware: those below /sys/class/block, of which a partition's

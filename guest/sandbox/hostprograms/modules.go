@@ -14,6 +14,7 @@ import (
 type Kernel struct {
 	mu      sync.Mutex
 	modules []string // those that are loaded, the last first, with "_" for "-"
+	rules   audit
 }
 
 // Modules returns the names of the modules that are loaded, the last first.

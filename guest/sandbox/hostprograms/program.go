@@ -63,11 +63,6 @@ type Program struct {
 	input func(args []string) string
 }
 
-// Programs are the programs by name.
-var Programs = map[string]Program{
-	"modprobe": {run: modprobe}, "rmmod": {run: rmmod}, "lsmod": {run: lsmod}, "modinfo": {run: modinfo}, "insmod": {run: insmod}, "depmod": {run: depmod},
-}
-
 // Names are the names of Programs, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(Programs)) }
 
