@@ -39,6 +39,9 @@ func Base(osRelease string) sandbox.Tree {
 	if !ok {
 		t = sandbox.MachineFiles()
 		maps.Copy(t, Tree(osRelease))
+		if _, ok := t["var/lib/dpkg/status"]; ok {
+			maps.Copy(t, sandbox.MachinePackages()) // which are in /usr
+		}
 		addDirs(t)
 		bases.by[osRelease] = t
 	}

@@ -33,6 +33,8 @@ func (b *builder) apt() {
 	b.dirs("etc/apt/apt.conf.d", "etc/apt/auth.conf.d", "etc/apt/keyrings", "etc/apt/preferences.d", "etc/apt/sources.list.d", "etc/apt/trusted.gpg.d")
 	b.file("etc/apt/apt.conf.d/01autoremove", "// Packages that apt does not remove by itself, see apt.conf(5).\nAPT::NeverAutoRemove { \"^firmware-linux.*\"; \"^linux-firmware$\"; };\n")
 	b.file("etc/apt/apt.conf.d/70debconf", "DPkg::Pre-Install-Pkgs {\"[ ! -x /usr/sbin/dpkg-preconfigure ] || /usr/sbin/dpkg-preconfigure --apt || true\";};\n")
+	b.file("etc/apt/apt.conf.d/02nocache", "// The caches would be the largest files of a server: they are made anew each time.\nDir::Cache::pkgcache \"\";\nDir::Cache::srcpkgcache \"\";\n")
+	b.file("etc/apt/apt.conf.d/15update-stamp", "// Tells when the lists were updated last, of which there may be none.\nAPT::Update::Post-Invoke {\"touch /var/lib/apt/periodic/update-success-stamp || true\";};\n")
 	if b.family == ubuntu {
 		b.file("etc/apt/apt.conf.d/20auto-upgrades", "APT::Periodic::Update-Package-Lists \"1\";\nAPT::Periodic::Unattended-Upgrade \"1\";\n")
 		b.file("etc/apt/apt.conf.d/50unattended-upgrades", "Unattended-Upgrade::Allowed-Origins {\n\t\"${distro_id}:${distro_codename}\";\n\t\"${distro_id}:${distro_codename}-security\";\n};\n")

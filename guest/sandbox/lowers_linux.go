@@ -111,6 +111,9 @@ func (l *Lowers) use(key lowerKey, files Tree, tree func() (Tree, error)) (dir s
 			if err == nil {
 				err = t.write(func(name string) string { return filepath.Join(x.dir, name) })
 			}
+			if err == nil {
+				err = addPackageLists(files, x.dir)
+			}
 			return err
 		})
 		l.made[key] = x
