@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -176,6 +177,57 @@ func TestServicesOutliveAFullDiskOfTheMachine(t *testing.T) {
 	runs(t, s)
 	next := sandbox.New(sandbox.Config{Base: base(), Store: m})
 	checkFile(t, next, "etc/a", "a\n")
+}
+
+// forks is a program whose processes each start the next and end, so that none stays while it is
+// looked at. It is bounded, should nothing end it.
+const forks = `python3 -c '
+import os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for i in range(5):
+    os.fork()
+os.write(1, b"forks")
+for i in range(200000):
+    if os.fork():
+        os._exit(0)
+'`
+
+// listForks shows how many processes of forks there are. It stops all processes while it counts.
+const listForks = `python3 -c '
+import os, signal
+os.kill(-1, signal.SIGSTOP)
+n = 0
+for p in os.listdir("/proc"):
+    if p.isdigit() and int(p) != os.getpid():
+        n += b"range(" + b"200000)" in open("/proc/" + p + "/cmdline", "rb").read()
+os.kill(-1, signal.SIGCONT)
+print(n)
+'`
+
+// A command that forks without an end leaves no process when it is killed, and neither does a
+// service; what runs beside them stays.
+func TestForkLoopsAreKilled(t *testing.T) {
+	s, _ := serving(t)
+	for range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		if _, err := s.Exec(ctx, sandbox.Command{Args: []string{"/bin/sh", "-c", forks + "; sleep 602"}, Stdout: &signalWriter{cancel}}); err != nil {
+			t.Fatal(err)
+		}
+		if out, _ := run(t, s, listForks); out != "0\n" {
+			t.Fatalf("after the command was killed its processes are %q, want 0", out)
+		}
+	}
+	put(t, s, sandbox.Tree{
+		"usr/bin/forks":                    sandbox.File(0o755, "#!/bin/sh\n"+forks+"\nexec sleep 602\n"),
+		"etc/systemd/system/forks.service": sandbox.File(0o644, "[Service]\nExecStart=/usr/bin/forks\nTimeoutStopSec=1\n"),
+	})
+	if out, code := run(t, s, "systemctl start forks; until [ \"$(systemctl is-active forks)\" = active ]; do :; done; sleep 1; systemctl stop forks"); code != 0 {
+		t.Errorf("systemctl stop = code %d, %q", code, out)
+	}
+	if out, _ := run(t, s, listForks); out != "0\n" {
+		t.Errorf("after the service was stopped its processes are %q, want 0", out)
+	}
+	runs(t, s)
 }
 
 // Directories below each other take neither the descriptors of this program nor the system.

@@ -1,9 +1,7 @@
 package sandbox
 
 import (
-	"bytes"
 	"cmp"
-
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -16,11 +14,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -64,13 +60,13 @@ type first struct {
 	codes    map[int]int // ID of a command, by its process
 	asking   map[int]chan request
 	nextAsk  int
-	awaited  map[int]bool        // commands that have not started, and whether they were killed
-	sysctl   map[string]string   // values under /proc/sys that are the server's own
-	sysctls  *os.File            // directory of those and of what commands have changed
-	reasons  map[int]string      // why commands were killed, by ID
-	services map[int]*attributes // of the commands that are services' processes
-	stopping map[int]bool        // the commands that end with all that they have started
-	started  chan struct{}       // a process was started
+	awaited  map[int]bool          // commands that have not started, and whether they were killed
+	sysctl   map[string]string     // values under /proc/sys that are the server's own
+	sysctls  *os.File              // directory of those and of what commands have changed
+	reasons  map[int]string        // why commands were killed, by ID
+	services map[int]*attributes   // of the commands that are services' processes
+	stopping map[int]chan struct{} // of the commands that end with all that they have started; closed when nothing is left
+	started  chan struct{}         // a process was started
 }
 
 func runInit() error {
@@ -81,7 +77,7 @@ func runInit() error {
 		return err
 	}
 	_ = f.Close()
-	p := &first{control: conn.(*net.UnixConn), running: map[int]int{}, codes: map[int]int{}, asking: map[int]chan request{}, reasons: map[int]string{}, services: map[int]*attributes{}, stopping: map[int]bool{}, awaited: map[int]bool{}, started: make(chan struct{}, 1)}
+	p := &first{control: conn.(*net.UnixConn), running: map[int]int{}, codes: map[int]int{}, asking: map[int]chan request{}, reasons: map[int]string{}, services: map[int]*attributes{}, stopping: map[int]chan struct{}{}, awaited: map[int]bool{}, started: make(chan struct{}, 1)}
 	p.out = json.NewEncoder(p.control)
 	if _, err := p.receive(&p.setup); err != nil {
 		return err
@@ -330,7 +326,6 @@ func (p *first) ended(pid int, status syscall.WaitStatus) bool {
 	delete(p.reasons, id)
 	delete(p.services, id)
 	stopping := p.stopping[id]
-	delete(p.stopping, id)
 	p.mu.Unlock()
 	if !ok {
 		return false
@@ -344,8 +339,8 @@ func (p *first) ended(pid int, status syscall.WaitStatus) bool {
 	}
 	p.reportSysctl()
 	switch end := (response{ID: id, Code: code, Error: reason}); {
-	case stopping:
-		go p.endWithRest(id, end)
+	case stopping != nil:
+		go p.endWithRest(end, stopping)
 		return true
 	case service != nil && service.Forks && code == 0:
 		go p.outlive(id, service)
@@ -353,126 +348,4 @@ func (p *first) ended(pid int, status syscall.WaitStatus) bool {
 	}
 	_ = p.send(response{ID: id, Code: code, Error: reason}) // else nobody waits any more
 	return true
-}
-
-// marker is in the environment of a command and of all that it starts.
-func marker(id int) string { return "METALAB_COMMAND=" + strconv.Itoa(id) }
-
-// kill sends a signal to a command and the processes that it has started: its session, its
-// descendants, and all processes that have its marker, which may have outlived it. SIGKILL
-// for the last command ends all others.
-func (p *first) kill(id int, signal unix.Signal) {
-	p.mu.Lock()
-	pid, alone := p.running[id], len(p.running) == 1
-	if _, ok := p.awaited[id]; ok {
-		p.awaited[id] = true
-	}
-	p.mu.Unlock()
-	if pid != 0 && alone && signal == unix.SIGKILL {
-		_ = unix.Kill(-1, signal)
-		return
-	}
-	rounds := 3 // one that forks meanwhile is found the next time
-	if signal != unix.SIGKILL {
-		rounds = 1 // more than one is an order to hurry, for some
-	}
-	for range rounds {
-		for q := range processesOf(id, pid) {
-			_ = unix.Kill(q, signal)
-		}
-	}
-}
-
-// processesOf returns the processes of a command: pid, if it is not 0, those that have the
-// command's marker, and their descendants.
-func processesOf(id, pid int) map[int]bool {
-	parents := map[int]int{}
-	meant := map[int]bool{}
-	if pid != 0 {
-		meant[pid] = true
-	}
-	for _, q := range processes() {
-		parents[q] = parentOf(q)
-		if hasMarker(q, id) {
-			meant[q] = true
-		}
-	}
-	for q := range parents {
-		for ancestor := q; ancestor > 1; ancestor = parents[ancestor] {
-			if meant[ancestor] {
-				meant[q] = true
-				break
-			}
-		}
-	}
-	return meant
-}
-
-// execTimeout is how long a process may take to replace its program, which waits for disks.
-const execTimeout = time.Second
-
-// hasMarker reports whether a process has a command's marker. While it replaces its program, it has
-// no environment to look at: one that was not found then would never end.
-func hasMarker(pid, id int) bool {
-	var env []byte
-	look := func() bool {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		env = b
-		return err != nil || len(b) > 0
-	}
-	await(execTimeout, func() bool {
-		// The first look may have opened the environment that an execve(2) then took away.
-		return look() || !replacesProgram(pid) && (look() || !replacesProgram(pid))
-	})
-	return strings.Contains("\x00"+string(env)+"\x00", "\x00"+marker(id)+"\x00")
-}
-
-// replacesProgram reports whether a process is about to run another program (execve(2)): it lives
-// and has no environment yet (proc_pid_stat(5), field 51, "env_end").
-func replacesProgram(pid int) bool {
-	const state, envEnd = 0, 51 - 3 // the first that statFields returns is field 3
-	f := statFields(pid)
-	return len(f) > envEnd && f[state] != "Z" && f[state] != "X" && f[envEnd] == "0"
-}
-
-// processes returns all processes but the first.
-func processes() (out []int) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil && pid > 1 {
-			out = append(out, pid)
-		}
-	}
-	return out
-}
-
-// parentOf returns the parent of a process (proc_pid_stat(5), field 4).
-func parentOf(pid int) int {
-	f := statFields(pid)
-	if len(f) < 2 {
-		return 0
-	}
-	parent, _ := strconv.Atoi(f[1])
-	return parent
-}
-
-// living returns the processes but the first and zombies, which wait to be reaped
-// (proc_pid_stat(5), field 3).
-func living() []int {
-	return slices.DeleteFunc(processes(), func(pid int) bool {
-		f := statFields(pid)
-		return len(f) == 0 || f[0] == "Z" || f[0] == "X"
-	})
-}
-
-// statFields returns the fields of a process's status after its name.
-func statFields(pid int) []string {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return nil
-	}
-	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
 }

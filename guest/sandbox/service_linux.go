@@ -121,17 +121,18 @@ func (p *first) killService(r request, signal unix.Signal) {
 		p.kill(r.ID, signal)
 		return
 	}
+	if a.Rest > 0 { // a service that starts again must not find its port in use
+		defer p.stops(r.ID)()
+	}
 	p.mu.Lock()
 	pid := p.running[r.ID]
-	if pid != 0 && a.Rest > 0 {
-		p.stopping[r.ID] = true
-	}
 	p.mu.Unlock()
 	send := func(signal unix.Signal) (sent bool) {
 		if a.MainOnly {
 			return pid != 0 && unix.Kill(pid, signal) == nil
 		}
-		for q := range processesOf(r.ID, pid) {
+		members, _ := processesOf(r.ID, pid)
+		for q := range members {
 			sent = unix.Kill(q, signal) == nil || sent
 		}
 		return sent
@@ -143,15 +144,16 @@ func (p *first) killService(r request, signal unix.Signal) {
 	if a.Rest == 0 || !sent {
 		return
 	}
-	if !await(a.Rest, func() bool { return len(processesOf(r.ID, 0)) == 0 }) {
-		send(unix.SIGKILL)
+	if !await(a.Rest, func() bool { return nothingOf(r.ID) }) {
+		endProcesses(r.ID, 0)
+		await(infinity, func() bool { members, _ := processesOf(r.ID, 0); return len(members) == 0 }) // which waits for disks
 	}
 }
 
 // endWithRest reports the end of a command that is stopped, when nothing is left of what it has
-// started: a service that starts again must not find its port in use.
-func (p *first) endWithRest(id int, end response) {
-	await(infinity, func() bool { return len(processesOf(id, 0)) == 0 })
+// started.
+func (p *first) endWithRest(end response, nothing <-chan struct{}) {
+	<-nothing
 	_ = p.send(end) // else the system has ended
 }
 
@@ -162,7 +164,7 @@ func (p *first) outlive(id int, a *attributes) {
 	if a.PIDFile != "" {
 		await(pidFileTimeout, func() bool { pid = pidOf(a.PIDFile); return pid != 0 })
 	}
-	left := processesOf(id, pid)
+	left, _ := processesOf(id, pid)
 	switch {
 	case a.PIDFile != "" && pid == 0:
 		_ = p.send(response{ID: id, Code: CodeCannotRun, Error: fmt.Sprintf("PIDFile=%s: it has no number of a process %v after the start", a.PIDFile, pidFileTimeout)})
@@ -186,11 +188,10 @@ func (p *first) outlive(id int, a *attributes) {
 	p.mu.Lock()
 	stopping := p.stopping[id]
 	delete(p.running, id)
-	delete(p.stopping, id)
 	p.mu.Unlock()
 	p.reportSysctl()
-	if stopping {
-		p.endWithRest(id, response{ID: id})
+	if stopping != nil {
+		p.endWithRest(response{ID: id}, stopping)
 		return
 	}
 	_ = p.send(response{ID: id}) // as above
