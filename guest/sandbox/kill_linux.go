@@ -124,7 +124,7 @@ func processesOf(id, pid int) (members map[int]bool, sure bool) {
 		parents[q] = parentOf(q)
 		if hasMarker(q, id) {
 			members[q] = true
-		} else if !members[q] && unix.Kill(q, 0) != nil {
+		} else if f := statFields(q); !members[q] && (len(f) == 0 || f[0] == "Z" || f[0] == "X") {
 			sure = false
 		}
 	}
