@@ -35,7 +35,7 @@ var Houses = []House{
 	{Name: "agent/machineconfig", Has: "the machine-config daemon; it knows the annotations and Ignition configurations of its controllers", May: []string{"agent", "controller/machineconfig"}},
 	{
 		Name: "guest", May: []string{"agent", "agent/elemental", "agent/machineconfig"},
-		Has: "the operating system of a server that has booted in a lab: its root and programs, the files of an installation, cloud-init, the node agent, OS images, and what acts on the files of the Elemental agent",
+		Has: "the operating system of a server that has booted in a lab: its root and programs, the root file system of its image, the files of an installation, cloud-init, the node agent, OS images, and what acts on the files of the Elemental agent",
 	},
 	{
 		Name: "scenarios", May: []string{"emulator", "agent", "controller", "controller/metal3", "controller/mosk", "controller/elemental", "controller/machineconfig", "controller/manager", "agent/lcm"},

@@ -320,6 +320,11 @@ var Table = []Row{
 		Package: "guest/debian", May: []string{"guest/sandbox"}, Tests: []string{"scenarios/prerequisites"},
 		Never: slices.Concat([]string{"net", "net/http/..."}, files, kubernetes),
 	},
+	{
+		// It reads bytes of a disk, whoever has them.
+		Package: "guest/rootfs", May: []string{"agent/gpt"}, Tests: []string{"scenarios/prerequisites"},
+		Never: slices.Concat(sockets, kubernetes),
+	},
 	{Package: "guest/cloudinit", Never: slices.Concat([]string{"net", "net/http/..."}, files, kubernetes), Tests: []string{"scenarios/prerequisites", "scenarios/sample"}},
 	{
 		// What it reads is what a server's users have written: it has no file and no socket.

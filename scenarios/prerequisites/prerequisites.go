@@ -62,6 +62,7 @@ var Table = []Prerequisite{
 	{Name: "cpio", Get: "Debian: cpio"},
 	{Name: "curl", Get: "Debian: curl"},
 	{Name: "DMTF archive", Optional: true, Get: "DSP8010 and DSP8011 2025.4, at ../shared/data/dmtf-2025.4.zip beside the repository", find: dmtfArchive},
+	{Name: "debugfs", Admin: true, Get: "Debian: e2fsprogs"},
 	{Name: "dpkg", Get: "Debian: dpkg"},
 	{
 		Name: "FreeIPMI", Get: "Debian: freeipmi-tools",
@@ -74,6 +75,7 @@ var Table = []Prerequisite{
 	{Name: "ipmitool", Get: "Debian: ipmitool"},
 	{Name: "mdadm", Admin: true, Get: "Debian: mdadm"},
 	{Name: "openssl", Get: "Debian: openssl"},
+	{Name: "mkfs.ext4", Admin: true, Get: "Debian: e2fsprogs"},
 	{Name: "mkfs.vfat", Admin: true, Get: "Debian: dosfstools"},
 	{Name: "OVMF", Get: "Debian: ovmf", find: func() (string, error) { return oneOf(ovmf) }},
 	{Name: "packages of an agent's image", Get: "Debian: apt-get download linux-image-cloud-amd64's kernel, isolinux, syslinux-common, systemd-boot-efi and ipxe to the directory that METALAB_BOOT_PACKAGES names", find: bootPackages},
