@@ -10,8 +10,8 @@ const (
 	maxPages = 128      // 8 MiB
 )
 
-// pages keeps the parts of a disk that were read last. Inodes are read one by one: without
-// it BenchmarkUnpack reads each page of the table 256 times.
+// pages keeps the parts of a disk that were read last. Inodes are read one by one, and
+// 256 of a usual size are in one.
 type pages struct {
 	r     io.ReaderAt
 	size  int64
