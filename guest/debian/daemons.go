@@ -62,6 +62,13 @@ PATH=`+pathOfRoot+`
 47 6 * * 7 root cd / && run-parts --report /etc/cron.weekly
 52 6 1 * * root cd / && run-parts --report /etc/cron.monthly
 `)
+	// Of the services it alone runs: a sandbox has it without a process.
+	unit, program := "cron", "/usr/sbin/cron -f $EXTRA_OPTS"
+	if !b.isDebian() {
+		unit, program = "crond", "/usr/sbin/crond -n"
+	}
+	b.file("usr/lib/systemd/system/"+unit+".service", "[Unit]\nDescription=Regular background program processing daemon\n\n[Service]\nEnvironmentFile=-/etc/default/cron\nExecStart="+program+"\nKillMode=process\nRestart=on-failure\n\n[Install]\nWantedBy=multi-user.target\n")
+	b.link("etc/systemd/system/multi-user.target.wants/"+unit+".service", "/usr/lib/systemd/system/"+unit+".service")
 	b.dirs("etc/logrotate.d")
 	user := ""
 	if b.family == ubuntu { // its /var/log belongs to the group syslog, which logrotate refuses without

@@ -3,7 +3,8 @@
 // all others. They are texts of ours, as short as the programs that read them allow. The package
 // knows no server: what differs between two of the same release is not here.
 //
-// Programs are not here: a sandbox shows those of this machine. So no unit is enabled.
+// Programs are not here: a sandbox shows those of this machine. So no unit is enabled but cron's, which
+// a sandbox has itself.
 package debian
 
 import (

@@ -1,7 +1,7 @@
 package debian
 
 // systemd adds the settings of systemd, which are all at their defaults, and the directories by
-// which units are enabled. No unit is: which there are is a matter of the programs.
+// which units are enabled: which there are is a matter of the programs.
 func (b *builder) systemd() {
 	for name, section := range map[string]string{
 		"system": "Manager", "user": "Manager", "journald": "Journal", "logind": "Login", "resolved": "Resolve", "timesyncd": "Time", "networkd": "Network", "sleep": "Sleep",

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/metalab-dev/metalab/guest/sandbox"
+	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // Processes see the modules that are loaded, and the values that they bring.
@@ -43,4 +44,62 @@ func TestProgramsKnowWhoCallsThem(t *testing.T) {
 	if out != want {
 		t.Errorf("a user gets %q, want %q", out, want)
 	}
+}
+
+// Crontabs are installed, and their jobs run as their users (crontab(1), cron(8)).
+func TestCrontabs(t *testing.T) {
+	c := &console{}
+	s, _ := booted(t, func(conf *sandbox.Config) { conf.Report = c.write })
+	put(t, s, sandbox.Tree{
+		"etc/passwd":                      sandbox.File(0o644, "root:x:0:0:root:/root:/bin/bash\nbob:x:1000:1000::/home/bob:/bin/sh\n"),
+		"etc/group":                       sandbox.File(0o644, "root:x:0:\nbob:x:1000:\ncrontab:x:101:\n"),
+		"home/bob":                        {Mode: fs.ModeDir | 0o755, UID: 1000, GID: 1000},
+		"root/good":                       sandbox.File(0o644, "# my jobs\n@reboot id -u >/tmp/of-root; pwd >>/tmp/of-root\n"),
+		"root/bad":                        sandbox.File(0o644, "\n* * x * * y\n"),
+		"root/cut":                        sandbox.File(0o644, "* * * * * y"),
+		"etc/cron.d/two":                  sandbox.File(0o644, "A=b\n@reboot root echo $A $LOGNAME $HOME >/tmp/of-system\n@reboot root cat >/tmp/of-input%x%y\n@reboot root echo said\n@reboot root none-such\n"),
+		"etc/systemd/system/cron.service": sandbox.File(0o644, "[Service]\nExecStart=/usr/sbin/cron -f\n"),
+	})
+	checkAnswers(t, s, []answer{
+		{"crontab -l", "", "no crontab for root\n", 1},
+		{"crontab bad", "", "\"bad\":2: bad day-of-month\nerrors in crontab file, can't install.\n", 1},
+		{"crontab cut", "", "new crontab file is missing newline before EOF, can't install.\n", 1},
+		{"crontab none", "", "file does not exist", 1},
+		{"crontab -T bad", "", "Invalid crontab file", 1},
+		{"crontab -T good", "", "successfully checked", 0},
+		{"crontab -u none -l", "", "user `none' unknown", 1},
+		{"crontab -e", "", "set VISUAL or EDITOR", 1},
+		{"crontab -x", "", "usage error", 1},
+		{"crontab /root/good", "", "", 0},
+		{"crontab -l", "# my jobs\n@reboot id -u ", "", 0},
+	})
+	if _, problems, code := callWith(t, s, "crontab -u bob -", "@reboot id -u >/tmp/of-bob; pwd >>/tmp/of-bob\n"); code != 0 {
+		t.Errorf("crontab -u bob - = code %d, %s", code, problems)
+	}
+	if n, err := s.Stat("var/spool/cron/crontabs/bob"); err != nil || n.Mode.Perm() != 0o600 || n.UID != 1000 || n.GID != 101 {
+		t.Errorf("bob's crontab is %v of %d:%d, %v", n.Mode, n.UID, n.GID, err)
+	}
+	needNamespaces(t)
+	if os.Getuid() != 0 { // there is the superuser alone
+		checkAnswers(t, s, []answer{{"crontab -u bob -r", "", "", 0}})
+	}
+	checkAnswers(t, s, []answer{{"systemctl start cron", "", "", 0}, {"systemctl is-active cron", "active\n", "", 0}})
+	want := map[string]string{"tmp/of-root": "0\n/root\n", "tmp/of-system": "b root /root\n", "tmp/of-input": "x\ny\n"}
+	if os.Getuid() == 0 {
+		want["tmp/of-bob"] = "1000\n/home/bob\n"
+	}
+	for name, text := range want {
+		patience.Await(t, name+" is written by its job", func() bool {
+			b, _ := s.ReadFile(name)
+			return string(b) == text
+		})
+	}
+	patience.Await(t, "what jobs print is named and discarded", func() bool {
+		return c.has("cron: (root) info (No MTA installed, discarding output): echo said") && c.has("cron: (root) not run: ")
+	})
+	out, _ := run(t, s, `EDITOR='sh -c "echo A=more >>\$0"' crontab -e && crontab -l | tail -1; crontab -r; crontab -l 2>&1; /usr/sbin/cron 2>&1`)
+	if out != "A=more\nno crontab for root\ncron: it runs as a service here: start its unit with systemctl\n" {
+		t.Errorf("got %q", out)
+	}
+	checkAnswers(t, s, []answer{{"systemctl stop cron", "", "", 0}})
 }

@@ -1,13 +1,14 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net"
 	"os"
+	"os/exec"
 	"path"
 	"time"
 
@@ -35,6 +36,9 @@ func programTree(more []string) Tree {
 		for _, dir := range []string{"usr/bin/", "usr/sbin/"} {
 			t[dir+name] = Node{Mode: fs.ModeSymlink | 0o777, Link: "../lib/metalab/program"}
 		}
+	}
+	for _, name := range daemonNames {
+		t["usr/sbin/"+name] = Node{Mode: fs.ModeSymlink | 0o777, Link: "../lib/metalab/program"}
 	}
 	modules := path.Join("usr/lib/modules", kernelRelease())
 	if _, err := os.Stat("/" + modules); err != nil { // kmod's programs and Ansible look there
@@ -156,12 +160,56 @@ func readQuestion(c net.Conn) (q question, err error) {
 
 // runProgram is a program in the system.
 func runProgram(name string, args []string) int {
-	q := question{Program: append([]string{name}, args...)}
-	var err error
-	if q.Calling.Input, err = hostprograms.Input(name, args, os.Stdin, os.ReadFile); err != nil {
+	list, install, edits := hostprograms.Edits(name, args)
+	if editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR")); edits && editor != "" {
+		return edit(name, editor, list, install)
+	}
+	input, err := hostprograms.Input(name, args, os.Stdin, os.ReadFile)
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		return 1
 	}
+	out, problems, code := askProgram(name, args, input)
+	fmt.Fprint(os.Stderr, problems)
+	fmt.Print(out)
+	return code
+}
+
+// edit lets an editor change what a program lists, and installs it then.
+func edit(name, editor string, list, install []string) int {
+	text, _, _ := askProgram(name, list, nil) // there may be none
+	err := func() error {
+		dir, err := os.MkdirTemp("", name+".")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		file := path.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			return err
+		}
+		c := exec.Command("/bin/sh", "-c", editor+` "$0"`, file)
+		c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+		if err := c.Run(); err != nil {
+			return fmt.Errorf("%s: %w", editor, err)
+		}
+		edited, err := os.ReadFile(file)
+		text = string(edited)
+		return err
+	}()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		return 1
+	}
+	out, problems, code := askProgram(name, install, []byte(text))
+	fmt.Fprint(os.Stderr, problems)
+	fmt.Print(out)
+	return code
+}
+
+// askProgram asks the first process to run a program.
+func askProgram(name string, args []string, input []byte) (out, problems string, code int) {
+	q := question{Program: append([]string{name}, args...), Calling: calling{Input: input}}
 	q.Calling.Dir, _ = os.Getwd() // else paths are those of root's home
 	c, err := net.Dial("unix", path.Join("/run", socketName))
 	if err == nil {
@@ -172,11 +220,8 @@ func runProgram(name string, args []string) int {
 		err = json.NewDecoder(io.LimitReader(c, maxResponse)).Decode(&r)
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", name, errors.Join(err))
-		return 1
+		return "", fmt.Sprintf("%s: %v\n", name, err), 1
 	}
-	out, problems := streamsOf(r.Output)
-	fmt.Fprint(os.Stderr, problems)
-	fmt.Print(out)
-	return r.Code
+	out, problems = streamsOf(r.Output)
+	return out, problems, r.Code
 }

@@ -66,6 +66,9 @@ func (s *System) startService(u unit) (*started, error) {
 	case kind == "dbus":
 		s.report("%s: Type=dbus: there is no bus: it counts as started when its process runs", u.name)
 	}
+	if len(main) == 1 && slices.Contains(daemonNames, path.Base(main[0].args[0])) {
+		return s.startCron(u)
+	}
 	x := newStarted(u, stateActivating, "start")
 	if ok, err := s.begin(x); !ok {
 		return nil, err

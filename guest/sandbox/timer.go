@@ -86,10 +86,10 @@ func later(a, b time.Time) time.Time {
 // shortest is the shortest time between two starts by a timer: systemd's AccuracySec= is a minute.
 const shortest = time.Second
 
-// startTimer begins to wait for the alarms of a timer unit.
-func (s *System) startTimer(u unit) (*started, error) {
+// zone returns the time zone of the system; UTC if /etc/localtime names none.
+func (s *System) zone() *time.Location {
 	zone := time.UTC
-	err := s.files(func(f files) error {
+	_ = s.files(func(f files) error { // a system that is down has none
 		if to, ok := f.link("etc/localtime"); ok {
 			if _, name, ok := strings.Cut(to, "zoneinfo/"); ok {
 				if z, err := time.LoadLocation(name); err == nil {
@@ -99,10 +99,12 @@ func (s *System) startTimer(u unit) (*started, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	all, err := u.alarmsOf(zone)
+	return zone
+}
+
+// startTimer begins to wait for the alarms of a timer unit.
+func (s *System) startTimer(u unit) (*started, error) {
+	all, err := u.alarmsOf(s.zone())
 	if err != nil {
 		return nil, err
 	}
