@@ -23,6 +23,9 @@ const cgroupRoot = "/sys/fs/cgroup"
 // controllers are those whose limits a system needs.
 var controllers = []string{"pids", "memory"}
 
+// sharing is the controller that shares the processors. A system runs without it.
+const sharing = "cpu"
+
 // groupFiles are the limits that a control group sets, by controller: files of version 1
 // (Documentation/admin-guide/cgroup-v1) and of version 2 (cgroup-v2.rst). They are wider than
 // the watcher's limits, so that the watcher acts first and reports a reason; its process is in
@@ -35,10 +38,42 @@ func groupFiles(l Limits) map[string]map[string]int64 {
 	}
 }
 
+// Weights of a system's control group (cgroup-v2.rst, "cpu.weight"; version 1: cpu.shares). They are
+// half of the default, which this process has: its servers use what it leaves them, all of the machine
+// where nothing else runs.
+const (
+	cpuWeight = 50
+	cpuShares = 512
+)
+
+// cpuPeriod is the time, in microseconds, in which a quota is used up: the kernel's default.
+const cpuPeriod = 100_000
+
+// shareFiles are the settings by which a controller shares the processors.
+func shareFiles(l Limits, controller string) map[string]string {
+	if controller != sharing {
+		return map[string]string{}
+	}
+	files := map[string]string{"cpu.weight": strconv.Itoa(cpuWeight), "cpu.shares": strconv.Itoa(cpuShares)}
+	if l.CPU > 0 {
+		quota := l.CPU * cpuPeriod / 100
+		files["cpu.cfs_quota_us"] = strconv.Itoa(quota)
+		files["cpu.max"] = fmt.Sprintf("%d %d", quota, cpuPeriod)
+	}
+	return files
+}
+
 // place is where a group with limits can be made.
 type place struct {
 	self, above string // the group of this process, and the one to make groups in
 	controllers []string
+	unified     bool // version 2
+}
+
+// mounted reports whether a hierarchy is there: beside those of version 1 systemd mounts that of
+// version 2 elsewhere, without controllers.
+func (p place) mounted() bool {
+	return !p.unified || fileExists(filepath.Join(p.above, "cgroup.controllers"))
 }
 
 // groupPlaces returns the places that the file /proc/self/cgroup gives a process below the
@@ -50,12 +85,12 @@ func groupPlaces(root, self string) (out []place) {
 			continue
 		}
 		if f[1] == "" { // version 2: below the group above, since one with processes has no groups with limits
-			out = append(out, place{filepath.Join(root, f[2]), filepath.Join(root, filepath.Dir(f[2])), controllers})
+			out = append(out, place{filepath.Join(root, f[2]), filepath.Join(root, filepath.Dir(f[2])), append(slices.Clone(controllers), sharing), true})
 			continue
 		}
 		p := place{self: filepath.Join(root, f[1], f[2]), above: filepath.Join(root, f[1], f[2])}
 		for c := range strings.SplitSeq(f[1], ",") {
-			if slices.Contains(controllers, c) {
+			if slices.Contains(controllers, c) || c == sharing {
 				p.controllers = append(p.controllers, c)
 			}
 		}
@@ -84,7 +119,7 @@ var groupName = regexp.MustCompile(`^metalab-[0-9]+-[A-Z2-7]{8}-[A-Z2-7]{8}$`)
 // were made. Its error names the controllers of which this process has no limit either.
 func joinGroups(root string, pid int, l Limits) (made []group, err error) {
 	return makeGroups(root, l, func(dir string) error {
-		return writeExisting(filepath.Join(dir, "cgroup.procs"), int64(pid))
+		return writeExisting(filepath.Join(dir, "cgroup.procs"), strconv.Itoa(pid))
 	})
 }
 
@@ -107,8 +142,15 @@ func makeGroups(root string, l Limits, join func(dir string) error) (made []grou
 	limited := map[string]bool{}
 	var refused []error
 	for _, p := range groupPlaces(root, string(self)) {
-		removeLeftGroups(p.above)
-		g, has, err := makeGroup(p, l)
+		var (
+			g   group
+			has []string
+			err error
+		)
+		if p.mounted() {
+			removeLeftGroups(p.above)
+			g, has, err = makeGroup(p, l)
+		}
 		if len(has) > 0 {
 			if failed := join(g.dir); failed != nil {
 				has, err = nil, errors.Join(err, failed, removeGroups([]group{g})) // it has no process
@@ -119,8 +161,13 @@ func makeGroups(root string, l Limits, join func(dir string) error) (made []grou
 		if err != nil {
 			refused = append(refused, err)
 		}
-		for _, c := range slices.Concat(has, inherited(root, p)) {
+		for _, c := range has {
 			limited[c] = true
+		}
+		if slices.ContainsFunc(controllers, func(c string) bool { return slices.Contains(p.controllers, c) && !limited[c] }) {
+			for _, c := range inherited(root, p) {
+				limited[c] = true
+			}
 		}
 	}
 	if os.Getuid() != 0 {
@@ -146,8 +193,12 @@ func makeGroup(p place, l Limits) (g group, limited []string, err error) {
 	}
 	var errs []error
 	for _, c := range p.controllers {
+		files := shareFiles(l, c)
 		for file, limit := range groupFiles(l)[c] {
-			if err := writeExisting(filepath.Join(g.dir, file), limit); err == nil {
+			files[file] = strconv.FormatInt(limit, 10)
+		}
+		for file, value := range files {
+			if err := writeExisting(filepath.Join(g.dir, file), value); err == nil {
 				limited = append(limited, c)
 			} else if !errors.Is(err, fs.ErrNotExist) { // a file of the other version
 				errs = append(errs, err)
@@ -254,12 +305,12 @@ func readNumber(file string) (int64, error) {
 	return strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
 }
 
-func writeExisting(file string, value int64) error {
+func writeExisting(file, value string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(strconv.FormatInt(value, 10))
+	_, err = f.WriteString(value)
 	return errors.Join(err, f.Close())
 }
 

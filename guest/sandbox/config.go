@@ -71,6 +71,10 @@ type Limits struct {
 	Memory    int64 // bytes; 1 GiB
 	Processes int   // 256
 	Files     int64 // bytes that files other than the base's have together; 256 MiB
+	// CPU is a percentage of one processor. 0: as much as others leave, since a server alone on a
+	// quiet machine must not be slow. Where control groups can be made its processes weigh half of
+	// this one.
+	CPU int
 }
 
 func (l Limits) orDefault() Limits {

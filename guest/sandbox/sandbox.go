@@ -43,6 +43,7 @@ type System struct {
 	cgroups      string              // directory of control groups
 	unlimited    sync.Once           // reports that there are no limits
 	kernel       hostprograms.Kernel // what its programs have told it
+	usage        usage
 	values       struct {
 		sync.Mutex
 		sysctl map[string]string // values that commands have set under /proc/sys, by path

@@ -114,6 +114,10 @@ func (s *System) serve(x *started) {
 	var r result
 	for {
 		v := &service{s: s, u: u, x: x}
+		if s.units.pace(x.quit, u.name) != nil { // it is to stop, and has not begun
+			r = failure("canceled", errors.New("it was stopped before it had started"))
+			break
+		}
 		r = v.once()
 		if x.quit.Err() != nil || !restarts(u, r) {
 			break

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/metalab-dev/metalab/guest/sandbox"
@@ -218,6 +219,45 @@ func TestServicesAreStoppedBySIGTERM(t *testing.T) {
 		if out != "inactive\n" || code != 3 {
 			t.Errorf("stop of %s = %q, %d", unit, out, code)
 		}
+	}
+}
+
+// A service that restarts without a limit, or that a timer starts at once, runs five times a second
+// of real time, however fast the lab's clock is.
+func TestServicesWithoutAStartLimitArePaced(t *testing.T) {
+	for _, tt := range []struct{ name, service, timer string }{
+		{"restart", "Restart=always\nRestartSec=0\n[Unit]\nStartLimitIntervalSec=0", ""},
+		{"restart after an hour of the lab", "Restart=always\nRestartSec=1h\n[Unit]\nStartLimitIntervalSec=0", ""},
+		{"timer", "[Unit]\nStartLimitIntervalSec=0", "[Timer]\nOnActiveSec=0\nOnUnitInactiveSec=0\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := newAgents()
+				a.ends = func(int) error { return nil }
+				s := a.system(t, nil)
+				put(t, s, sandbox.Tree{
+					"etc/systemd/system/a.service": unitFile(tt.service),
+					"etc/systemd/system/a.timer":   sandbox.File(0o644, tt.timer),
+				})
+				start := "a.service"
+				if tt.timer != "" {
+					start = "a.timer"
+				}
+				if out, code := ctl(t, s, "start", start); code != 0 {
+					t.Fatalf("start = code %d, %q", code, out)
+				}
+				began := time.Now()
+				for range 50 {
+					<-a.more
+				}
+				if took := time.Since(began); took != 9*time.Second {
+					t.Errorf("50 starts took %v, want 9s", took)
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
 	}
 }
 

@@ -28,6 +28,7 @@ type session struct {
 	control *net.UnixConn
 	root    *os.File // held open: the number of the first process may be that of another later
 	groups  []group  // control groups of the processes
+	usage   *usage   // that of the system
 	users   int      // commands that run; guarded by System.mu
 	left    atomic.Int64
 
@@ -122,7 +123,7 @@ const (
 
 // newSession mounts the root of a system with a layer, and returns when commands can run.
 func newSession(s *System, layer Tree) (_ *session, err error) {
-	r := &session{dir: s.c.Dir, waiting: map[int]chan response{}, changed: s.sysctl(), done: make(chan struct{}), idle: make(chan struct{}, 1)}
+	r := &session{dir: s.c.Dir, usage: &s.usage, waiting: map[int]chan response{}, changed: s.sysctl(), done: make(chan struct{}), idle: make(chan struct{}, 1)}
 	if err := s.removeDir(); err != nil {
 		return nil, err
 	}
@@ -161,6 +162,7 @@ func newSession(s *System, layer Tree) (_ *session, err error) {
 	} else if err != nil {
 		return nil, &CannotRunError{errors.Join(err, r.leaveLowers())}
 	}
+	s.usage.begin(r)
 	first := make(chan response, 1)
 	r.waiting[0] = first
 	go r.receive(s)
@@ -408,6 +410,7 @@ func (r *session) end() error {
 		pid := r.command.Process.Pid
 		return errors.Join(fmt.Errorf("sandbox: process %d of a server has not ended %v after SIGKILL: see /proc/%d/stack", pid, killTimeout, pid), r.control.Close())
 	}
+	r.usage.finish(r)
 	return errors.Join(r.control.Close(), removeGroups(r.groups), r.leaveLowers())
 }
 

@@ -53,6 +53,7 @@ func (*session) hasEnded() bool                                            { ret
 func (*session) newest() int                                               { return 0 }
 func (*session) processes() int                                            { return 0 }
 func (*session) emptied(time.Duration) bool                                { return true }
+func (*session) cpuTime() time.Duration                                    { return 0 }
 func (*session) end() error                                                { return nil }
 func (*session) readFile(string, int64) ([]byte, error)                    { return nil, errNoNamespaces }
 func (*session) readDir(string) ([]Entry, error)                           { return nil, errNoNamespaces }

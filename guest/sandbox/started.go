@@ -26,8 +26,9 @@ type units struct {
 	booting bool          // Boot has not ended
 	changed chan struct{} // closed when a unit starts or ends; nil: nobody waits
 	all     map[string]*started
-	starts  map[string][]instant // of each unit, the last ones
-	told    map[string]bool      // units whose problems the console has shown
+	starts  map[string][]instant   // of each unit, the last ones
+	recent  map[string][]time.Time // of each service, when it was started last, by the clock of this machine
+	told    map[string]bool        // units whose problems the console has shown
 }
 
 // instant is when a unit was started, by the system's clock and by that of this machine.
@@ -211,6 +212,7 @@ func (u *units) forgetEnded() {
 		if x.over {
 			delete(u.all, name)
 			delete(u.starts, name)
+			delete(u.recent, name)
 		}
 	}
 }
