@@ -69,8 +69,30 @@ type first struct {
 	started  chan struct{}         // a process was started
 }
 
+// spareThreads are more than the goroutines of the first process that wait for the kernel at a time.
+const spareThreads = 16
+
+// makeThreads makes the threads that the first process will need. Later, processes that fork without
+// an end may have taken all that the limit allows: a runtime that gets no thread ends its program.
+func makeThreads() {
+	var made sync.WaitGroup
+	end := make(chan struct{})
+	for range spareThreads {
+		made.Add(1)
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread() // the runtime keeps the thread
+			made.Done()
+			<-end
+		}()
+	}
+	made.Wait()
+	close(end)
+}
+
 func runInit() error {
 	runtime.LockOSThread() // commands inherit the attributes of this thread
+	makeThreads()
 	f := os.NewFile(controlFD, "control")
 	conn, err := net.FileConn(f)
 	if err != nil {

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -29,7 +30,10 @@ func (p *first) kill(id int, signal unix.Signal) {
 	p.mu.Unlock()
 	switch {
 	case pid != 0 && alone && signal == unix.SIGKILL:
+		defer p.stops(id)()
+		were := processes()
 		_ = unix.Kill(-1, signal)
+		awaitEnds(were)
 	case signal == unix.SIGKILL:
 		defer p.stops(id)()
 		endProcesses(id, pid)
@@ -71,6 +75,7 @@ const holdRounds = 3
 // included.
 func endProcesses(id, pid int) {
 	sent := map[int]bool{}
+	defer func() { awaitEnds(slices.Collect(maps.Keys(sent))) }()
 	kill := func() (more bool) {
 		members, sure := processesOf(id, pid)
 		for q := range members {
@@ -92,6 +97,21 @@ func endProcesses(id, pid int) {
 			return
 		}
 	}
+}
+
+// endTime is how long a process that was killed may take to be gone before who has killed it goes on:
+// it needs a processor for that, and may wait for a disk.
+const endTime = time.Second
+
+// awaitEnds returns when processes that were killed are gone: nothing lists them any more.
+func awaitEnds(pids []int) {
+	await(endTime, func() bool {
+		pids = slices.DeleteFunc(pids, func(pid int) bool {
+			f := statFields(pid)
+			return len(f) < 2 || (f[0] == "Z" || f[0] == "X") && f[1] != "1" // its parent does not look after it
+		})
+		return len(pids) == 0
+	})
 }
 
 // hold stops all processes while do runs. The kernel gives SIGSTOP to all at once, and to what they
