@@ -262,9 +262,9 @@ func TestUnpackedTreeIsALowerLayer(t *testing.T) {
 	image := makeExt(t, makeTree(t), "64M")
 	edit(t, image, dangerous)
 	root := unpack(t, image)
-	const script = `cd "$1" && mkdir upper work root && mount -t overlay overlay -o lowerdir="$0",upperdir=upper,workdir=work,userxattr root &&
-cat root/etc/.wh.name root/etc/tiny root/etc/shadow && echo more >> root/etc/tiny && cat root/etc/tiny`
-	out, err := exec.Command("unshare", "--map-root-user", "--mount", "sh", "-c", script, root.Dir, t.TempDir()).CombinedOutput()
+	const script = `unshare --map-root-user --mount sh -c 'cd "$1" && mkdir upper work root && mount -t overlay overlay -o lowerdir="$0",upperdir=upper,workdir=work,userxattr root &&
+cat root/etc/.wh.name root/etc/tiny root/etc/shadow && echo more >> root/etc/tiny && cat root/etc/tiny' "$0" "$1"`
+	out, err := exec.Command("sh", "-c", script, root.Dir, t.TempDir()).CombinedOutput()
 	if want := "no whiteoutin the inoderoot:*:1:::::\nin the inodemore\n"; err != nil || string(out) != want {
 		t.Errorf("the overlay has %q, %v, want %q", out, err, want)
 	}
@@ -318,7 +318,7 @@ func BenchmarkUnpack(b *testing.B) {
 	b.Run("cp", func(b *testing.B) {
 		for range b.N {
 			to := filepath.Join(b.TempDir(), "root")
-			if out, err := exec.Command("cp", "-a", dir, to).CombinedOutput(); err != nil {
+			if out, err := exec.Command("sh", "-c", `cp -a "$0" "$1"`, dir, to).CombinedOutput(); err != nil {
 				b.Fatalf("%v: %s", err, out)
 			}
 			b.StopTimer()
