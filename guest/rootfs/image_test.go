@@ -91,7 +91,9 @@ func makeExt(t testing.TB, dir, size string, options ...string) string {
 	mkfs := prerequisites.Need(t, "mkfs.ext4")
 	image := filepath.Join(t.TempDir(), "image")
 	args := append([]string{"-q", "-F", "-d", dir, "-L", "root", "-U", "6f1c2d5e-9f53-4c5a-8d0e-0c9c5f0f8b11"}, options...)
-	out, err := exec.Command(mkfs, append(args, image, size)...).CombinedOutput()
+	cmd := exec.Command(mkfs, append(args, image, size)...)
+	cmd.Env = append(os.Environ(), "E2FSPROGS_FAKE_TIME=1700000000") // of lost+found
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("mkfs.ext4 %q: %v: %s", args, err, out)
 	}
