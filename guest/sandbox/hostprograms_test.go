@@ -314,3 +314,33 @@ func TestClientsOfSystemdsDaemons(t *testing.T) {
 	checkFile(t, s, "etc/default/locale", "LANG=de_DE.UTF-8\nLC_TIME=C\n")
 	checkFile(t, s, "etc/adjtime", "0.0 0 0.0\n0\nLOCAL\n")
 }
+
+// Each of the names of a host is set and shown (hostnamectl(1)).
+func TestHostnamectl(t *testing.T) {
+	s, m := booted(t)
+	checkAnswers(t, s, []answer{
+		{"hostnamectl", " Static hostname: node\n", "", 0},
+		{"hostnamectl --static status", "node\n", "", 0},
+		{"hostnamectl --pretty status", "\n", "", 0},
+		{"hostnamectl --transient set-hostname web-1", "", "", 0},
+		{"hostnamectl --transient status", "web-1\n", "", 0},
+		{"hostnamectl --static status", "node\n", "", 0},
+		{"hostnamectl", " Static hostname: node\nTransient hostname: web-1\n", "", 0},
+		{"hostnamectl --pretty set-hostname Web", "", "", 0},
+		{"hostnamectl --pretty status", "Web\n", "", 0},
+		{"hostnamectl set-hostname web-2", "", "", 0},
+		{"hostnamectl hostname", "web-2\n", "", 0},
+		{"hostnamectl --transient", "web-2\n", "", 0},
+		{"hostnamectl hostname a/b", "", "Invalid hostname 'a/b'", 1},
+		{"hostnamectl --frobnicate", "", "unrecognized option '--frobnicate'", 1},
+		{"hostnamectl set-chassis vm", "", "Unknown command verb set-chassis", 1},
+	})
+	checkFile(t, s, "etc/hostname", "web-2\n")
+	call(t, s, "hostnamectl --transient set-hostname web-3")
+	next, _ := booted(t, func(c *sandbox.Config) { c.Store = m })
+	checkAnswers(t, next, []answer{{"hostnamectl --transient status", "web-2\n", "", 0}})
+	needNamespaces(t)
+	if out, _ := run(t, s, "hostname"); out != "web-3\n" {
+		t.Errorf("a command sees the host name %q", out)
+	}
+}

@@ -18,29 +18,6 @@ func init() { // the functions run commands, which look for programs
 	}
 }
 
-// hostnamectl shows or sets the host name (hostnamectl(1)).
-func hostnamectl(s *System, args []string) (string, int) {
-	args = withoutOptions(args)
-	if len(args) == 2 && (args[0] == "set-hostname" || args[0] == "hostname" || args[0] == "set") {
-		if err := s.Put(Tree{"etc/hostname": File(0o644, args[1]+"\n")}); err != nil {
-			return fail("hostnamectl", err)
-		}
-		return "", 0
-	}
-	b, err := s.readAtMost("etc/hostname", maxConfig)
-	if err != nil {
-		return fail("hostnamectl", err)
-	}
-	name := strings.TrimSpace(string(b))
-	switch {
-	case len(args) == 1 && args[0] == "hostname":
-		return name + "\n", 0
-	case len(args) == 0 || args[0] == "status":
-		return " Static hostname: " + name + "\n", 0
-	}
-	return printed("", fmt.Sprintf("Unknown command verb %s: use status, or hostname [NAME].\n", args[0])), 1
-}
-
 func fail(program string, err error) (string, int) {
 	return printed("", fmt.Sprintf("%s: %v\n", program, err)), 1
 }

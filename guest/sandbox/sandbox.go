@@ -46,7 +46,8 @@ type System struct {
 	usage        usage
 	values       struct {
 		sync.Mutex
-		sysctl map[string]string // values that commands have set under /proc/sys, by path
+		hostname string            // that was set last; "": that of /etc/hostname
+		sysctl   map[string]string // values that commands have set under /proc/sys, by path
 	}
 }
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -149,6 +150,9 @@ func newSession(s *System, layer Tree) (_ *session, err error) {
 	if b, err := v.readFile("etc/hostname", maxConfig); err == nil {
 		hostname = firstWord(string(b), hostname)
 	}
+	s.values.Lock()
+	hostname = cmp.Or(s.values.hostname, hostname)
+	s.values.Unlock()
 	self, err := os.Executable()
 	var hardware []hardwareFile
 	if err == nil {
