@@ -48,7 +48,7 @@ type Prerequisite struct {
 
 // Table lists all prerequisites.
 var Table = []Prerequisite{
-	{Name: "ansible-playbook", Get: "Debian: ansible-core"},
+	{Name: "ansible-playbook", Get: "Debian: ansible, or ansible-core, which has no collections"},
 	{Name: "axe-core", Get: "npm pack axe-core@4.10.3, unpacked; set METALAB_AXE to its axe.min.js", find: axe},
 	{Name: "bash-completion", Get: "Debian: bash-completion", find: func() (string, error) { return oneOf(bashCompletion) }},
 	{Name: "blkid", Admin: true, Get: "Debian: util-linux"},
@@ -57,6 +57,7 @@ var Table = []Prerequisite{
 	{Name: "cloud-init", Get: "Debian: cloud-init"},
 	{Name: "cloud-init 22.4.2", Get: "Debian 12: cloud-init", find: pythonWith("cloudinit.version as v; assert v.version_string().startswith('22.4.2')")},
 	{Name: "cloudinit", Get: "Debian: cloud-init", find: pythonWith("cloudinit")},
+	{Name: "collections of Ansible", Get: "Debian: ansible", find: func() (string, error) { return oneOf(collections) }},
 	{Name: "container engine", Get: "Debian: docker.io; or set DOCKER_HOST", find: containerEngine},
 	{Name: "container image", Get: "make image; or set METALAB_IMAGE", find: containerImage},
 	{Name: "cpio", Get: "Debian: cpio"},
@@ -80,6 +81,7 @@ var Table = []Prerequisite{
 	{Name: "OVMF", Get: "Debian: ovmf", find: func() (string, error) { return oneOf(ovmf) }},
 	{Name: "packages of an agent's image", Get: "Debian: apt-get download linux-image-cloud-amd64's kernel, isolinux, syslinux-common, systemd-boot-efi and ipxe to the directory that METALAB_BOOT_PACKAGES names", find: bootPackages},
 	{Name: "preallocation", Get: "a directory of temporary files (TMPDIR) on ext4, XFS, Btrfs or tmpfs", find: preallocation},
+	{Name: "python3-apt", Get: "Debian: python3-apt", find: pythonWith("apt_pkg")},
 	{Name: "QEMU", Commands: []string{"qemu-system-x86_64"}, Get: "Debian: qemu-system-x86"},
 	{Name: "qemu-img", Get: "Debian: qemu-utils"},
 	{Name: "redfishtool", Get: "Debian: redfishtool"},
@@ -167,6 +169,12 @@ func Missing() (out []Prerequisite) {
 var bashCompletion = []string{
 	"/usr/share/bash-completion/bash_completion", // Debian, Ubuntu, Fedora, Arch
 	"/usr/local/share/bash-completion/bash_completion",
+}
+
+// collections are places of the collections of Ansible that tests use, which are installed together.
+var collections = []string{
+	"/usr/lib/python3/dist-packages/ansible_collections/community/general", // Debian, Ubuntu
+	"/usr/share/ansible/collections/ansible_collections/community/general", // Fedora
 }
 
 var ovmf = []string{
