@@ -35,8 +35,9 @@ func (p *plugin) Bootstrap(ctx context.Context, format string, input []byte) err
 }
 
 // Start implements elemental.Starter: after the reboot it applies the bootstrap configuration,
-// once, and writes the sentinel in each boot, which begins without it. A configuration that
-// fails leaves no sentinel.
+// once, and writes the sentinel in each boot, which begins without it. What the configuration wants
+// executed at every boot is executed in the later ones, too. A configuration that fails leaves no
+// sentinel.
 func (p *plugin) Start(ctx context.Context) error {
 	boot, err := p.bootID()
 	if err != nil {
@@ -73,9 +74,18 @@ func (p *plugin) Start(ctx context.Context) error {
 				return fmt.Errorf("the bootstrap configuration is not applied: %s", m.Error)
 			}
 		}
-		if m.Error == "" {
-			return p.sentinel()
+		if m.Error != "" {
+			continue
 		}
+		if m.Boot != boot && format == elemental.FormatCloudConfig {
+			if err := p.everyBoot(ctx, b); err != nil {
+				return err
+			}
+			if err := p.setMark(appliedFile, mark{Boot: boot, Done: true}); err != nil {
+				return err
+			}
+		}
+		return p.sentinel()
 	}
 	return nil
 }
@@ -133,7 +143,7 @@ func (p *plugin) applyCloudConfig(ctx context.Context, text []byte) error {
 			continue
 		}
 		// cloud-init's own files are those of the installation.
-		if strings.HasPrefix(name, "var/lib/cloud/") && !slices.Contains(r.Scripts, "/"+name) || slices.Contains(accounts, name) && bytes.Equal(before[name], f.Content) {
+		if strings.HasPrefix(name, "var/lib/cloud/") && !slices.Contains(slices.Concat(r.Hooks, r.Scripts, r.BootScripts), "/"+name) || slices.Contains(accounts, name) && bytes.Equal(before[name], f.Content) {
 			continue
 		}
 		if err := p.System.Put(sys.File{Name: "/" + name, Mode: f.Mode, Content: f.Content}); err != nil {
@@ -145,10 +155,8 @@ func (p *plugin) applyCloudConfig(ctx context.Context, text []byte) error {
 			}
 		}
 	}
-	for _, line := range r.Boot {
-		if err := p.shell(ctx, line); err != nil {
-			return err
-		}
+	if err := p.hooks(ctx, r); err != nil {
+		return err
 	}
 	for _, name := range r.Scripts {
 		if name == cloudinit.RunScript && plain(r.Run) {
@@ -159,6 +167,40 @@ func (p *plugin) applyCloudConfig(ctx context.Context, text []byte) error {
 			}
 			continue
 		}
+		if err := p.exec(ctx, name); err != nil {
+			return err
+		}
+	}
+	return p.bootScripts(ctx, r)
+}
+
+// everyBoot executes what a cloud-config, which was applied, wants executed at every boot.
+func (p *plugin) everyBoot(ctx context.Context, text []byte) error {
+	r := cloudinit.Configure(cloudinit.Instance{UserData: text}, cloudinit.Root{})
+	if err := p.hooks(ctx, r); err != nil {
+		return err
+	}
+	return p.bootScripts(ctx, r)
+}
+
+// hooks executes the boot hooks and bootcmd.
+func (p *plugin) hooks(ctx context.Context, r cloudinit.Result) error {
+	for _, name := range r.Hooks {
+		if err := p.exec(ctx, slices.Concat([]string{"/usr/bin/env"}, r.HookEnv, []string{name})...); err != nil {
+			return err
+		}
+	}
+	for _, line := range r.Boot {
+		if err := p.shell(ctx, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bootScripts executes the scripts of every boot.
+func (p *plugin) bootScripts(ctx context.Context, r cloudinit.Result) error {
+	for _, name := range r.BootScripts {
 		if err := p.exec(ctx, name); err != nil {
 			return err
 		}

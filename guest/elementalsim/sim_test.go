@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ import (
 	"github.com/metalab-dev/metalab/guest/elementalsim"
 	"github.com/metalab-dev/metalab/guest/sandbox"
 	"github.com/metalab-dev/metalab/scenarios/images"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
 const workDir = elemental.DefaultWorkDir
@@ -64,7 +66,7 @@ func (s *server) boot(c elementalsim.Config) {
 	}
 	s.boots++
 	s.system = sandbox.New(sandbox.Config{
-		Base: sandbox.Tree{}, Store: s, Now: time.Now, Boot: sys.Boot{ID: fmt.Sprint("boot-", s.boots)}, Programs: []string{"lab-agent"},
+		Base: sandbox.Tree{}, Store: s, Dir: filepath.Join(s.t.TempDir(), "root"), Now: time.Now, Boot: sys.Boot{ID: fmt.Sprint("boot-", s.boots)}, Programs: []string{"lab-agent"},
 		Run: func(_ context.Context, unit string, args []string) error {
 			s.done <- unit + ": " + strings.Join(args[1:], " ")
 			return nil
@@ -411,5 +413,38 @@ func TestReset(t *testing.T) {
 	}
 	if err := s.plugin.(elemental.Finisher).FinishReset(t.Context()); err != nil || boots() {
 		t.Errorf("FinishReset() = %v, the disk boots: %v", err, boots())
+	}
+}
+
+// Boot hooks, bootcmd and scripts of every boot run when the configuration is applied, in the order of
+// cloud-init, and in each boot after, once.
+func TestBootstrapRunsWhatIsForEveryBoot(t *testing.T) {
+	prerequisites.Need(t, "user namespaces")
+	s := newServer(t, elementalsim.Config{})
+	s.finalize()
+	const config = `#cloud-config-archive
+- {type: text/x-shellscript-per-boot, content: "#!/bin/sh\necho per-boot >> /var/log-of-boots"}
+- "#!/bin/sh\necho once >> /var/log-of-boots"
+- "#cloud-boothook\n#!/bin/sh\necho hook ${INSTANCE_ID-none} >> /var/log-of-boots"
+- "bootcmd: [\"echo bootcmd >> /var/log-of-boots\"]"
+`
+	if err := s.plugin.Bootstrap(t.Context(), "cloud-config", []byte(config)); err != nil {
+		t.Fatal(err)
+	}
+	want := "hook\nbootcmd\nonce\nper-boot\n"
+	for range 3 {
+		s.boot(elementalsim.Config{})
+		for range 2 { // the agent may start again
+			if err := s.start(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := s.read("var/log-of-boots"); got != want {
+			t.Errorf("boot %d: executed %q, want %q", s.boots, got, want)
+		}
+		if err := s.system.Close(); err != nil {
+			t.Fatal(err)
+		}
+		want += "hook\nbootcmd\nper-boot\n"
 	}
 }
