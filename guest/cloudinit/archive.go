@@ -68,7 +68,7 @@ func entryOf(n *yaml.Node) (part, error) {
 	if known := kindOf(p.content); known != "" {
 		p.kind = known
 	}
-	for key, to := range map[string]*string{"type": &p.kind, "filename": &p.name, "merge-type": &p.merge} {
+	for key, to := range map[string]*string{"type": &p.kind, "filename": &p.name, "merge-type": &p.merge, "launch-index": &p.launch} {
 		v := values[key]
 		if key == "merge-type" && (v == nil || !truth(v)) {
 			v = values["x-merge-type"]

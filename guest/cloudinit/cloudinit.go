@@ -55,11 +55,17 @@ func Configure(i Instance, root Root) Result {
 	if len(i.VendorData) > 0 {
 		root.write(instanceDir+"/vendor-data.txt", 0o600, string(i.VendorData))
 	}
+	if len(i.VendorData2) > 0 {
+		root.write(instanceDir+"/vendor-data2.txt", 0o600, string(i.VendorData2))
+	}
 	vars := sync.OnceValue(func() dict { return instanceData(i, root) })
-	user := handle(partsOf(i.UserData, "the user data", &r), "scripts", vars, &r)
-	vendor := handle(vendorParts(i, user.doc, &r), "scripts/vendor", vars, &r)
+	user := handle(i.launched(partsOf(i.UserData, "the user data", &r)), "scripts", vars, &r)
+	vendor := handle(staticVendor.parts(i, i.VendorData, user.doc, &r), "scripts/vendor", vars, &r)
+	dynamic := handle(dynamicVendor.parts(i, i.VendorData2, user.doc, &r), "scripts/vendor", vars, &r)
 	doc := user.doc
+	doc.below(dynamic.doc)
 	doc.below(vendor.doc)
+	vendor.add(dynamic)
 	c := doc.decode(&r)
 	c.hostname(i, root, &r)
 	applyNetwork(i, root, &r)

@@ -91,6 +91,7 @@ type file struct {
 
 // keys are the modules that Configure applies, and how a key is decoded.
 var keys = map[string]func(*config, *yaml.Node, *Result) error{
+	"launch-index":              func(*config, *yaml.Node, *Result) error { return nil }, // launched reads it
 	"hostname":                  func(c *config, n *yaml.Node, _ *Result) (err error) { c.Hostname, err = aText(n); return err },
 	"fqdn":                      func(c *config, n *yaml.Node, _ *Result) (err error) { c.FQDN, err = aText(n); return err },
 	"preserve_hostname":         func(c *config, n *yaml.Node, _ *Result) error { c.PreserveName = isTrue(n); return nil },

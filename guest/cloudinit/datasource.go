@@ -43,6 +43,8 @@ type Instance struct {
 	Device     string
 	UserData   []byte
 	VendorData []byte
+	// VendorData2 is vendor_data2.json of a config drive: the dynamic vendor data of OpenStack.
+	VendorData2 []byte
 	// NetworkData is network_data.json of a config drive, or network-config of NoCloud.
 	NetworkData []byte
 	// NICs are the names that the kernel has for the server's NICs, by their MAC addresses in lower
@@ -107,7 +109,7 @@ func readConfigDrive(volume fs.FS) (Instance, error) {
 			i.MetaData, _ = v.(dict)
 		}
 		return i, i.readData(volume, map[string]*[]byte{
-			dir + "/user_data": &i.UserData, dir + "/vendor_data.json": &i.VendorData, dir + "/network_data.json": &i.NetworkData,
+			dir + "/user_data": &i.UserData, dir + "/vendor_data.json": &i.VendorData, dir + "/vendor_data2.json": &i.VendorData2, dir + "/network_data.json": &i.NetworkData,
 		})
 	}
 	return Instance{}, ErrNoSource

@@ -135,6 +135,25 @@ func TestVendorData(t *testing.T) {
 			t.Errorf("%s %s with %s: host name %s, want %s; ignored %q", tt.source, tt.vendor, tt.user, r.Hostname, tt.want, r.Ignored)
 		}
 	}
+	for _, tt := range []struct{ user, static, dynamic, want string }{
+		{"", "hostname: v", "hostname: d", "d"},
+		{"hostname: u", "hostname: v", "hostname: d", "u"},
+		{"vendor_data2: {enabled: false}", "hostname: v", "hostname: d", "v"},
+		{"vendor_data: {enabled: false}", "hostname: v", "hostname: d", "d"},
+	} {
+		text := func(s string) []byte { return []byte(`{"cloud-init": "#cloud-config\n` + s + `"}`) }
+		files, r := apply(Instance{Source: ConfigDrive, UserData: []byte("#cloud-config\n" + tt.user), VendorData: text(tt.static), VendorData2: text(tt.dynamic)})
+		if r.Hostname != tt.want || len(r.Ignored) > 0 {
+			t.Errorf("%+v: host name %s, ignored %q", tt, r.Hostname, r.Ignored)
+		}
+		if files["var/lib/cloud/instance/vendor-data2.txt"] == "" {
+			t.Errorf("%+v: vendor-data2.txt is missing", tt)
+		}
+	}
+	files, r := apply(Instance{Source: ConfigDrive, VendorData: []byte(`["#!/v1", "#!/v2"]`), VendorData2: []byte(`"#!/d"`)})
+	if got := files["var/lib/cloud/instance/scripts/vendor/part-001"]; !strings.HasSuffix(got, "#!/d") || len(r.Scripts) != 1 {
+		t.Errorf("the vendor's scripts are %q, the first %q, want those of the dynamic data", r.Scripts, got)
+	}
 	if _, r := apply(Instance{Source: ConfigDrive, VendorData: []byte(`{"cloud-init": {}}`)}); len(r.Ignored) != 1 {
 		t.Errorf("ignored %q", r.Ignored)
 	}

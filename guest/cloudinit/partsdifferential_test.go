@@ -31,16 +31,29 @@ func userDataCorpus() []string {
 		mixed(strings.ReplaceAll(strings.TrimPrefix(mixed("Content-Type: text/plain\n\n#!/x\n", "\n#!/y"), "MIME-Version: 1.0\n"), "=b=", "=n="), "\n#!/z"),
 		strings.TrimSuffix(mixed("\n#!/x\n"), "\n--=b=--\n"), strings.ReplaceAll(mixed("\n#!/x", "\n#!/y\n\n"), "\n", "\r\n"),
 		"preamble\n" + mixed("\n#!/x"), mixed("\n#!/x") + "epilogue\n", strings.TrimPrefix(mixed("\n#!/x"), "MIME-Version: 1.0\n"),
+		"#cloud-config\nlaunch-index: 2\n", "#cloud-config\nlaunch-index: '1'\n", "#cloud-config\nlaunch-index: x\n", "#!/bin/sh\n# launch-index\n",
+		mixed("Launch-Index: 1\n\n#!/one", "Launch-Index: 2\n\n#!/two", "Launch-Index: x\n\n#!/none", "\n#!/all", "Launch-Index: 2\n\n#cloud-config\nlaunch-index: 1\n",
+			"Launch-Index:  1 \n\n#cloud-config\nlaunch-index: 2\n", "\n#cloud-config\nlaunch-index: true\n", "\n#cloud-config\nlaunch-index: 2.5\n"),
+		"#cloud-config-archive\n- {launch-index: 1, content: '#!/one'}\n- {launch-index: 2, content: '#!/two'}\n- {content: 'launch-index: 2'}\n",
 	}
 	return out
+}
+
+// launchOf returns the launch-index of the server for which user data of the corpus are: 1 where they
+// have any.
+func launchOf(text string) any {
+	if strings.Contains(strings.ToLower(text), "launch-index") {
+		return int64(1)
+	}
+	return nil
 }
 
 func TestPartsAreThoseOfCloudInit(t *testing.T) {
 	python := prerequisites.Need(t, "cloud-init 22.4.2")
 	corpus := userDataCorpus()
-	var encoded []string
+	var encoded []any
 	for _, text := range corpus {
-		encoded = append(encoded, base64.StdEncoding.EncodeToString([]byte(text)))
+		encoded = append(encoded, []any{base64.StdEncoding.EncodeToString([]byte(text)), launchOf(text)})
 	}
 	question, err := json.Marshal(encoded)
 	if err != nil {
@@ -62,7 +75,8 @@ func TestPartsAreThoseOfCloudInit(t *testing.T) {
 			continue
 		}
 		var got, want []string
-		for _, p := range partsOf([]byte(corpus[n]), "the user data", &Result{}) {
+		i := Instance{MetaData: dict{"launch-index": launchOf(corpus[n])}}
+		for _, p := range i.launched(partsOf([]byte(corpus[n]), "the user data", &Result{})) {
 			got = append(got, p.name+" "+p.kind+" "+strings.TrimSpace(string(p.content)))
 		}
 		for _, p := range parts {

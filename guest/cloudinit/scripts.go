@@ -32,6 +32,13 @@ type handled struct {
 	scripts map[string][]script // by kind
 }
 
+// add adds the scripts of other parts behind those that are there.
+func (h handled) add(others handled) {
+	for kind, scripts := range others.scripts {
+		h.scripts[kind] = append(h.scripts[kind], scripts...)
+	}
+}
+
 // handle reads parts. dir is the place of scripts below the instance's, and vars gives the variables of
 // templates.
 func handle(parts []part, dir string, vars func() dict, r *Result) handled {

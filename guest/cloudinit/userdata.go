@@ -63,6 +63,7 @@ type part struct {
 	kind    string
 	merge   string // how it is merged, by its header Merge-Type
 	content []byte
+	launch  string // its header Launch-Index; "": it has none
 }
 
 // Bounds of user data, which those of a server come nowhere near.
@@ -160,7 +161,7 @@ func (s *splitter) leaf(m message, label string) {
 	case configArchive:
 		s.archive(content, label)
 	default:
-		s.add(part{label: label, name: m.filename, kind: kind, merge: m.merge(), content: content})
+		s.add(part{label: label, name: m.filename, kind: kind, merge: m.merge(), content: content, launch: m.headers["launch-index"]})
 	}
 }
 

@@ -8,45 +8,52 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// vendorParts returns the parts of the vendor data, unless the user data switch them off:
-// vendor_data.enabled, and disabled_handlers, which lists MIME types (cloud-init, "Vendor-data").
-func vendorParts(i Instance, user document, r *Result) (out []part) {
+// vendor is a kind of vendor data. OpenStack has static ones and dynamic ones, which count more.
+type vendor struct{ of, key, file string }
+
+var (
+	staticVendor  = vendor{"the vendor data", "vendor_data", "vendor_data.json"}
+	dynamicVendor = vendor{"the second vendor data", "vendor_data2", "vendor_data2.json"}
+)
+
+// parts returns the parts of vendor data, unless the user data switch them off: vendor_data.enabled,
+// and disabled_handlers, which lists MIME types (cloud-init, "Vendor-data").
+func (v vendor) parts(i Instance, data []byte, user document, r *Result) (out []part) {
 	enabled, disabled := true, []string{}
-	if n := user["vendor_data"]; n != nil {
-		delete(user, "vendor_data")
+	if n := user[v.key]; n != nil {
+		delete(user, v.key)
 		if n.Kind != yaml.MappingNode {
-			r.ignore("the vendor data are not applied: vendor_data: line %d: it is no mapping", n.Line)
+			r.ignore("%s are not applied: %s: line %d: it is no mapping", v.of, v.key, n.Line)
 			return nil
 		}
 		for k := 0; k+1 < len(n.Content); k += 2 {
-			switch key, v := n.Content[k].Value, n.Content[k+1]; key {
+			switch key, value := n.Content[k].Value, n.Content[k+1]; key {
 			case "enabled":
-				enabled = isTrue(v)
+				enabled = isTrue(value)
 			case "disabled_handlers":
-				disabled = scalars(v)
+				disabled = scalars(value)
 			default:
-				r.ignore("vendor_data: %s is not applied: there is no such setting here", key)
+				r.ignore("%s: %s is not applied: there is no such setting here", v.key, key)
 			}
 		}
 	}
 	if !enabled {
 		return nil
 	}
-	const of = "the vendor data"
-	texts := [][]byte{i.VendorData}
-	if i.Source == ConfigDrive && len(i.VendorData) > 0 {
+	texts := [][]byte{data}
+	if i.Source == ConfigDrive && len(data) > 0 {
 		var err error
-		if texts, err = vendorTexts(i.VendorData); err != nil {
-			r.ignore("%s are not applied: vendor_data.json: %v", of, err)
+		if texts, err = vendorTexts(data); err != nil {
+			r.ignore("%s are not applied: %s: %v", v.of, v.file, err)
 		}
 	}
 	for _, t := range texts {
-		out = append(out, partsOf(t, of, r)...)
+		out = append(out, partsOf(t, v.of, r)...)
 	}
 	return slices.DeleteFunc(out, func(p part) bool { return slices.Contains(disabled, p.kind) })
 }
 
-// vendorTexts returns the user data that vendor_data.json of a config drive has: a text, a list of
+// vendorTexts returns the user data that a file of vendor data of a config drive has: a text, a list of
 // texts, or a mapping with one of them as cloud-init.
 func vendorTexts(b []byte) (out [][]byte, err error) {
 	var v any

@@ -3,6 +3,7 @@ package datasource
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -57,7 +58,7 @@ func (s seed) want() cloudinit.Instance {
 	}
 	if _, has := s["meta-data"]; !has {
 		return cloudinit.Instance{
-			Source: cloudinit.ConfigDrive, ID: "i-1", Hostname: "node-7", UserData: data("openstack/latest/user_data"),
+			Source: cloudinit.ConfigDrive, ID: "i-1", Hostname: "node-7", UserData: data("openstack/latest/user_data"), VendorData2: data("openstack/latest/vendor_data2.json"),
 			MetaData: map[string]any{"uuid": "i-1", "hostname": "node-7"},
 		}
 	}
@@ -227,7 +228,9 @@ func TestReadISO(t *testing.T) {
 			checkRead(t, isoVolume(t, "cidata", full, names), full.want())
 			checkRead(t, isoVolume(t, "CIDATA", bare, names), bare.want())
 			if names.RockRidge { // directories of go-diskfs's Joliet lead to those of ISO 9660
-				checkRead(t, isoVolume(t, "CONFIG-2", drive, names), drive.want())
+				more := maps.Clone(drive)
+				more["openstack/latest/vendor_data2.json"] = `{"cloud-init": "x"}`
+				checkRead(t, isoVolume(t, "CONFIG-2", more, names), more.want())
 			}
 		})
 	}
