@@ -38,7 +38,7 @@ func TestOfAnOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	// It can make no control group: it waits until it is in one of the superuser's.
-	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `read joined && exec "$0" "$@"`, program, "-test.run", "^(TestCommands|TestLimits|TestFilesBeyond|TestTerminal|TestSessions|TestReboot)")
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `read joined && exec "$0" "$@"`, program, "-test.run", "^(TestCommands|TestLimits|TestFilesBeyond|TestTerminal|TestSessions|TestReboot|TestCrontabs|TestMounts|TestUpdateGrub|TestHostnamectl)")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
 	var out bytes.Buffer
