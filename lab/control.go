@@ -19,8 +19,8 @@ func (l *Lab) startControl(ctx context.Context) error {
 	}
 	s, err := control.New(control.Config{
 		Files: l.agents.systems.files, FileChanges: l.agents.systems.changes, PutFile: l.agents.systems.putFile, Exec: l.agents.systems.exec,
-		ResetSystem: l.agents.systems.reset,
-		Rack:        l.rack, Log: l.cfg.Log, Info: l.info, Down: func() { l.stop(errStopped) }, Remote: remote,
+		ResetSystem: l.agents.systems.reset, FilesOf: l.agents.systems.filesOf,
+		Rack: l.rack, Log: l.cfg.Log, Info: l.info, Down: func() { l.stop(errStopped) }, Remote: remote,
 	})
 	if err != nil {
 		return err

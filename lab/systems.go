@@ -29,6 +29,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/guest/cloudinit"
 	"github.com/metalab-dev/metalab/guest/datasource"
+	"github.com/metalab-dev/metalab/guest/debian"
 	"github.com/metalab-dev/metalab/guest/sandbox"
 )
 
@@ -51,6 +52,7 @@ type systems struct {
 	networkSource func(*rack.Host, uint64) (cloudinit.Instance, error)
 	turns         chan struct{}  // holds a token for each first boot that runs commands
 	osReleases    map[int]string // by host, for images of the user's whose rack file names an os-release
+	roots         imageRoots
 
 	mu       sync.Mutex
 	stopped  bool
@@ -64,7 +66,8 @@ type system struct {
 	*sandbox.System
 	host       *rack.Host
 	os         machine.OS
-	base       *base
+	base       *base // counts when the files were used
+	files      systemRoot
 	broker     *broker.Broker // broker of the agents that run here
 	configured chan struct{}  // closed when the data source was applied
 	ctx        context.Context
@@ -83,15 +86,6 @@ func newSystems(c *clock.Clock, log *slog.Logger, dir string, hosts []rackfile.H
 	return &systems{clock: c, log: log, dir: dir, lowers: sandbox.NewLowers(filepath.Join(dir, lowersDir)), turns: make(chan struct{}, 2*runtime.NumCPU()), image: func() string { return "" }, osReleases: osReleases(hosts), running: map[string]*system{}, failures: map[string]Trouble{}}
 }
 
-// diskStore stores the layer of a system with the disk that it has booted from.
-type diskStore struct{ *rack.Disk }
-
-// Load implements sandbox.Store.
-func (s diskStore) Load() ([]byte, error) { return s.SystemFiles() }
-
-// Save implements sandbox.Store.
-func (s diskStore) Save(b []byte) error { return s.PutSystemFiles(b) }
-
 // memoryStore stores the layer of a live system as long as it runs.
 type memoryStore struct{ b []byte }
 
@@ -104,13 +98,15 @@ func (s *memoryStore) Save(b []byte) error { s.b = b; return nil }
 // start begins the operating system of a boot.
 func (y *systems) start(h *rack.Host, os machine.OS) {
 	var store sandbox.Store = &memoryStore{}
+	var onDisk *diskStore
 	if os.Name == DiskOS {
 		d, err := h.Attach(os.Boot, os.Source.Device)
 		if err != nil {
 			y.log.Warn("a system has lost its disk", "machine", h.Name(), "error", err)
 			return
 		}
-		store = diskStore{d}
+		onDisk = &diskStore{Disk: d}
+		store = onDisk
 	}
 	console := consoleWriter{h, os.Boot}
 	exit := func(restart bool) func() {
@@ -121,14 +117,22 @@ func (y *systems) start(h *rack.Host, os machine.OS) {
 			}
 		}
 	}
-	b, note := y.baseOf(h, os)
-	if note != "" {
-		_, _ = fmt.Fprintln(console, note) // the console drops what comes late
-	}
+	b, ofUser := y.baseOf(h, os)
 	x := &system{host: h, os: os, base: b, configured: make(chan struct{})}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
+	x.files.describe("the lab's: " + debian.PrettyName(debian.Fields(string(b.root["etc/os-release"].Content))))
+	var root func() *sandbox.Root
+	if ofUser && onDisk != nil {
+		y.rootOfImage(x, onDisk, b, console)
+		root = func() *sandbox.Root {
+			if i := x.files.find(); i != nil {
+				return i.root
+			}
+			return nil
+		}
+	}
 	x.System = sandbox.New(sandbox.Config{
-		Base: b.tree, Own: ownFiles(h, os), Store: store, Now: y.clock.Now, Boot: bootOf(h, os.Boot),
+		Base: b.tree, Root: root, Own: ownFiles(h, os), Store: store, Now: y.clock.Now, Boot: bootOf(h, os.Boot),
 		Dir:    filepath.Join(y.dir, fmt.Sprintf("%s-%d", url.PathEscape(h.Name()), os.Boot)),
 		Reboot: exit(true), PowerOff: exit(false),
 		Lowers: y.lowers, Programs: []string{labAgent}, Sleep: y.clock.Sleep,
@@ -230,6 +234,7 @@ func (y *systems) stopAll() {
 	clear(y.running)
 	y.mu.Unlock()
 	y.group.Wait()
+	y.roots.close()
 	if err := errors.Join(y.lowers.Close(), os.RemoveAll(y.dir)); err != nil {
 		y.log.Error("mounts of systems are left", "error", err)
 	}

@@ -1,9 +1,7 @@
 package lab
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/rack"
@@ -12,29 +10,26 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
 
-// The lab does not read the files of a user's image, which may have any file system. A server
-// with one gets the files of a server with the os-release that the rack file names, and the console
-// says so.
+// A user's image may have any file system. Where the lab cannot read its root, a server with one gets
+// the files of a server with the os-release that the rack file names, and the console says so.
 
-// baseOf returns the base of the system that a host boots, and a line for the console if
-// the image is the user's.
-func (y *systems) baseOf(h *rack.Host, os machine.OS) (b *base, note string) {
+// baseOf returns the base of the system that a host boots, and whether the image is the user's.
+func (y *systems) baseOf(h *rack.Host, os machine.OS) (b *base, ofUser bool) {
 	b = baseFor(debian.Bookworm)
 	ours, err := bootedOurs(h, os)
 	switch {
 	case errors.Is(err, rack.ErrDown):
-		return b, ""
+		return b, false
 	case err != nil:
 		y.log.Warn("the image that a server has booted cannot be read", "machine", h.Name(), "error", err)
-		return b, ""
+		return b, false
 	case ours:
-		return b, ""
+		return b, false
 	}
-	text := y.osReleases[h.Index()]
-	if text != "" {
+	if text := y.osReleases[h.Index()]; text != "" {
 		b = baseFor(text)
 	}
-	return b, fmt.Sprintf("The files of this image are not read: the lab's files stand for them, with the os-release of %s.", debian.PrettyName(debian.Fields(cmp.Or(text, debian.Bookworm))))
+	return b, true
 }
 
 // bootedOurs reports whether a host has booted the lab's image.

@@ -28,7 +28,7 @@ which real servers boot the agent.
 A firmware image is signed with a key that is derived from the vendor's name: every
 lab accepts images built here, and refuses them when they were changed.`,
 	}
-	c.AddCommand(newImageBuild(o), newImageShow(o))
+	c.AddCommand(newImageBuild(o), newImageShow(o), newImageCache(o))
 	return c
 }
 

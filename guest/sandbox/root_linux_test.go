@@ -3,8 +3,6 @@ package sandbox_test
 import (
 	"io/fs"
 	"os"
-	"os/exec"
-	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalab-dev/metalab/guest/sandbox"
+	"github.com/metalab-dev/metalab/scenarios/smallroot"
 )
 
 // rootFileSystem makes a small root file system of its own: a shell with its libraries, a unit of
@@ -19,59 +18,11 @@ import (
 // for those who follow them here. Its /usr is merged, or not.
 func rootFileSystem(t *testing.T, merged bool) *sandbox.Root {
 	t.Helper()
-	dir := t.TempDir()
-	put := func(name, content string, mode fs.FileMode) {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(content), mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(file, mode); err != nil {
-			t.Fatal(err)
-		}
+	d, top := smallroot.New(t, merged), ""
+	if merged {
+		top = "usr/"
 	}
-	link := func(to, name string) {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	top := ""
-	for _, d := range []string{"bin", "sbin", "lib", "lib64", "root"} {
-		if err := os.MkdirAll(filepath.Join(dir, "usr", d), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if merged || d == "root" {
-			link("usr/"+d, d)
-		}
-		if merged {
-			top = "usr/"
-		}
-	}
-	libraries, err := exec.Command("ldd", "/bin/sh", "/bin/cat").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := []string{"/bin/sh", "/bin/cat"}
-	for _, word := range strings.Fields(string(libraries)) {
-		if strings.HasPrefix(word, "/") && !strings.HasSuffix(word, ":") {
-			files = append(files, word)
-		}
-	}
-	for _, name := range files {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		put(strings.TrimPrefix(path.Clean(name), "/"), string(b), 0o755)
-	}
-	put("usr/lib/os-release", "ID=ours\n", 0o644)
-	link("../usr/lib/os-release", "etc/os-release")
-	put("etc/passwd", "root:x:0:0::/root:/bin/sh\n", 0o644)
+	dir, put, link := d.Path, d.Put, d.Link
 	put("etc/machine-id", "uninitialized\n", 0o444)
 	put("etc/secret/key", "k", 0o600)
 	put("usr/bin/systemctl", "#!/bin/sh\necho the image\n", 0o755)
@@ -142,7 +93,7 @@ func TestARootFileSystemOfItsOwn(t *testing.T) {
 			})
 			look := func() {
 				t.Helper()
-				checkFile(t, s, "etc/os-release", "ID=ours\n")
+				checkFile(t, s, "etc/os-release", "ID=small\nPRETTY_NAME=\"Small 1\"\n")
 				checkFile(t, s, "etc/machine-id", "its own\n")
 				checkFile(t, s, top+"lib/systemd/system/daemon.service", "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'echo daemon > /etc/daemon'\n")
 				for _, outside := range []string{"usr/bin/env", "etc/absolute", "etc/relative", "var/outside/hostname", "srv", "home", "etc/debian_version"} {
@@ -165,10 +116,13 @@ func TestARootFileSystemOfItsOwn(t *testing.T) {
 			if err := s.Boot(); err != nil {
 				t.Fatal(err)
 			}
+			if want := "systemd: not started at a boot, since a server costs no process before something runs: daemon.service; use systemctl start\n"; !strings.Contains(told.String(), want) {
+				t.Errorf("the console shows %q, want %q", told.String(), want)
+			}
 			checkFile(t, s, "etc/agent", "agent\n")
 			checkNoFile(t, s, "etc/daemon")
 			got, code := run(t, s, "tool; systemctl is-active agent daemon; cat /etc/os-release; echo x > /etc/secret/key; echo y > /usr/bin/new; cd /; echo *; ls || echo none; systemctl start daemon; read d < /etc/daemon; echo $d; cat /sys/* /proc/mounts | while read a b c d; do case $b in /home*|/root*|/work*) echo $b; esac; done 2> /dev/null")
-			want := "tool\ninactive\ninactive\nID=ours\nbin dev etc lib lib64 mnt proc root run sbin sys tmp usr var\n/bin/sh: 1: ls: not found\nnone\ndaemon\ncat: '/sys/*': No such file or directory\n"
+			want := "tool\ninactive\ninactive\nID=small\nPRETTY_NAME=\"Small 1\"\nbin dev etc lib lib64 mnt proc root run sbin sys tmp usr var\n/bin/sh: 1: ls: not found\nnone\ndaemon\ncat: '/sys/*': No such file or directory\n"
 			if diff := cmp.Diff(want, got); diff != "" || code != 0 {
 				t.Errorf("code %d (-want +got):\n%s", code, diff)
 			}

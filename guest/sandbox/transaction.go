@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -47,13 +48,14 @@ type transaction struct {
 	steps   []*step
 	by      map[string]*step // also by aliases
 	reports []string
-	boot    bool // the services of the distribution do not start by themselves
+	boot    bool            // the services of the distribution do not start by themselves
+	left    map[string]bool // those, of an image's own root
 }
 
 // plan returns the steps of units and all that they need, each behind those that it waits for.
 // Units that are wanted alone may be absent.
 func (l *loader) plan(boot bool, names ...string) (*transaction, error) {
-	t := &transaction{l: l, by: map[string]*step{}, boot: boot}
+	t := &transaction{l: l, by: map[string]*step{}, boot: boot, left: map[string]bool{}}
 	for _, n := range names {
 		if _, err := t.add(n); err != nil {
 			return nil, err
@@ -65,7 +67,16 @@ func (l *loader) plan(boot bool, names ...string) (*transaction, error) {
 		}
 	}
 	t.order()
+	t.reportLeft()
 	return t, nil
+}
+
+// reportLeft says which units of an image's distribution do not start at a boot.
+func (t *transaction) reportLeft() {
+	maps.DeleteFunc(t.left, func(_ string, ofImage bool) bool { return !ofImage })
+	if len(t.left) > 0 {
+		t.reports = append(t.reports, fmt.Sprintf("not started at a boot, since a server costs no process before something runs: %s; use systemctl start", strings.Join(slices.Sorted(maps.Keys(t.left)), ", ")))
+	}
 }
 
 // add adds a unit to a transaction.
@@ -159,6 +170,7 @@ func (t *transaction) linked(u unit, suffix string) (out []string) {
 			slices.Sort(links)
 			for _, l := range links {
 				if t.boot && t.ofDistribution(path.Join(at, l)) {
+					t.left[l] = t.l.root.root != nil
 					continue
 				}
 				out = append(out, l)

@@ -554,10 +554,11 @@ var Table = []Row{
 	{Package: "scenarios/patience", Never: slices.Concat(sockets, kubernetes)}, // it bounds waiting, and knows nothing that is waited for
 	{Package: "scenarios/prerequisites", May: []string{"scenarios/patience"}},  // it finds programs, and knows no test
 	{Package: "scenarios/prerequisites/missing", May: []string{"scenarios/prerequisites"}},
-	{Package: "scenarios/loopdisk"},  // it attaches files, and knows no test
-	{Package: "scenarios/smalldisk"}, // it mounts a file system, and knows no test
-	{Package: "scenarios/leak"},      // it counts, and knows no lab
-	{Package: "scenarios/sample"},    // it chooses among names, and knows no kind of name
+	{Package: "scenarios/loopdisk"},                                            // it attaches files, and knows no test
+	{Package: "scenarios/smalldisk"},                                           // it mounts a file system, and knows no test
+	{Package: "scenarios/smallroot", May: []string{"scenarios/prerequisites"}}, // it makes files
+	{Package: "scenarios/leak"},                                                // it counts, and knows no lab
+	{Package: "scenarios/sample"},                                              // it chooses among names, and knows no kind of name
 	// It runs the go command, and knows packages by their names.
 	{Package: "scenarios/suite", May: []string{"scenarios/leak", "scenarios/prerequisites", "scenarios/sample"}},
 	{Package: "scenarios/mutants"}, // it reads sources and runs the go command
@@ -591,7 +592,7 @@ var Borders = []Border{
 
 // kits are packages for tests: every test file on their side of the borders may
 // use them, other code only if its row names them in full.
-var kits = []string{"emulator/rack/racktest", "controller/bmc/bmctest", "agent/sys/systest", "scenarios/clientclock", "scenarios/leak", "scenarios/patience", "scenarios/prerequisites", "scenarios/loopdisk", "scenarios/smalldisk"}
+var kits = []string{"emulator/rack/racktest", "controller/bmc/bmctest", "agent/sys/systest", "scenarios/clientclock", "scenarios/leak", "scenarios/patience", "scenarios/prerequisites", "scenarios/loopdisk", "scenarios/smalldisk", "scenarios/smallroot"}
 
 // badNames say nothing of what a package owns.
 var badNames = []string{"util", "common", "helper", "types", "internal", "pkg"}

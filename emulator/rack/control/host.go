@@ -85,6 +85,7 @@ type Detail struct {
 	BIOS         string       `json:"bios"`
 	BMC          string       `json:"bmc"` // version of its firmware
 	Running      string       `json:"running,omitempty"`
+	Files        string       `json:"files,omitempty"` // what the files of the running system are, for people
 	Boots        uint64       `json:"boots"` // number of POSTs
 	Override     Override     `json:"override"`
 	Order        []BootOption `json:"order"`

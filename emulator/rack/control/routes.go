@@ -42,7 +42,7 @@ var routes = []route{
 	{"POST /v1/down", down},
 	{"GET /v1/rack", func(c *apiRequest) (any, error) { return c.rack.Definition(), nil }},
 	{"GET /v1/hosts", func(c *apiRequest) (any, error) { return Hosts(c.rack), nil }},
-	{"GET /v1/hosts/{host}", func(c *apiRequest) (any, error) { return DetailOf(c.rack, c.host), nil }},
+	{"GET /v1/hosts/{host}", func(c *apiRequest) (any, error) { return c.detail(), nil }},
 	{"POST /v1/hosts/{host}/power", reset},
 	{"POST /v1/hosts/{host}/reset", resetToProfile},
 	{"POST /v1/hosts/{host}/system/reset", resetSystem},
@@ -311,7 +311,16 @@ func boot(c *apiRequest) (any, error) {
 	if err := c.host.Apply(c.Context(), all); err != nil {
 		return nil, err
 	}
-	return DetailOf(c.rack, c.host), nil
+	return c.detail(), nil
+}
+
+// detail returns all details of the host.
+func (c *apiRequest) detail() Detail {
+	d := DetailOf(c.rack, c.host)
+	if c.s.c.FilesOf != nil {
+		d.Files = c.s.c.FilesOf(c.host)
+	}
+	return d
 }
 
 // optionsOf returns the IDs of the boot options of some kinds, in the order of the kinds.
