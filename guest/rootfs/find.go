@@ -65,6 +65,8 @@ func open(kind string, r io.ReaderAt, size int64) (*FileSystem, string) {
 		return nil, ""
 	case "ext":
 		found, err = openExt(r, size)
+	case "squashfs":
+		found, err = openSquash(r, size)
 	case "vfat", "swap":
 		return nil, "which is not a root"
 	default:

@@ -11,10 +11,13 @@ import (
 	"github.com/metalab-dev/metalab/guest/rootfs"
 )
 
-// FuzzExt4 changes bytes of small file systems, where those are that matter, and reads all
-// that is left.
-func FuzzExt4(f *testing.F) {
-	seeds, err := filepath.Glob("testdata/*.gz")
+func FuzzExt4(f *testing.F) { fuzz(f, "testdata/ext4-*.gz") }
+
+func FuzzSquashfs(f *testing.F) { fuzz(f, "testdata/squashfs-*.gz") }
+
+// fuzz changes bytes of small file systems and reads all that is left.
+func fuzz(f *testing.F, pattern string) {
+	seeds, err := filepath.Glob(pattern)
 	if err != nil || len(seeds) == 0 {
 		f.Fatalf("seeds: %v", err)
 	}

@@ -1,8 +1,8 @@
 // Package rootfs reads the root file system of a Linux installation from a disk, without a
-// kernel and without privileges: it finds it among the partitions, reads ext2, ext3 and
-// ext4, names what it does not read, unpacks it into a directory that an overlay can lie on,
-// and keeps such directories for all processes of this machine. It does not know who wrote
-// the disk, nor what runs on the files.
+// kernel and without privileges: it finds it among the partitions, reads ext2, ext3, ext4 and
+// squashfs, names what it does not read, unpacks it into a directory that an overlay can lie
+// on, and keeps such directories for all processes of this machine. It does not know who
+// wrote the disk, nor what runs on the files.
 //
 // All bytes of a disk are whatever somebody has written there: each number is compared with
 // what there can be before it is used.

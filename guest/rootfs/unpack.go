@@ -71,7 +71,7 @@ func Unpack(ctx context.Context, from *FileSystem, dir string, limits Limits) (*
 		return nil, fmt.Errorf("rootfs: %w", err)
 	}
 	w := &unpacking{
-		ctx: ctx, from: from.Reader, limits: limits, root: os.Geteuid() == 0,
+		ctx: ctx, from: from.Reader, limits: limits, root: os.Geteuid() == 0, dir: dir,
 		links: map[uint64]linked{}, dirs: map[uint64]bool{},
 	}
 	root, err := w.into(dir, from)
@@ -102,13 +102,15 @@ type unpacking struct {
 	from     Reader
 	limits   Limits
 	root     bool // this process may give files away
-	tree     int  // the descriptor of the tree
+	dir      string
+	tree     int // the descriptor of the tree
 	manifest *json.Encoder
 
 	links       map[uint64]linked // files that have several names
 	dirs        map[uint64]bool   // that were written
 	files       int64
 	data, bytes int64 // written; that files take
+	looked      int64 // how much was written when the free space was looked at
 }
 
 func (w *unpacking) into(dir string, from *FileSystem) (*Root, error) {
@@ -236,6 +238,12 @@ func (w *unpacking) regular(dir int, base string, in Inode) error {
 		}
 		if w.data += int64(len(b)); w.data > w.limits.Bytes {
 			return &LimitError{What: "bytes", Limit: w.limits.Bytes}
+		}
+		if w.data-w.looked > spare/2 { // not every file system knows how much it has
+			w.looked = w.data
+			if err := requireSpace(w.dir, spare); err != nil {
+				return err
+			}
 		}
 		w.bytes += (int64(len(b)) + diskBlock - 1) / diskBlock * diskBlock
 		end = off + int64(len(b))

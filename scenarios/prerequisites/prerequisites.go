@@ -75,6 +75,7 @@ var Table = []Prerequisite{
 	{Name: "git", Get: "Debian: git"},
 	{Name: "ipmitool", Get: "Debian: ipmitool"},
 	{Name: "mdadm", Admin: true, Get: "Debian: mdadm"},
+	{Name: "mksquashfs", Get: "Debian: squashfs-tools"},
 	{Name: "openssl", Get: "Debian: openssl"},
 	{Name: "mkfs.ext4", Admin: true, Get: "Debian: e2fsprogs"},
 	{Name: "mkfs.vfat", Admin: true, Get: "Debian: dosfstools"},
