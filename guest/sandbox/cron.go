@@ -189,6 +189,11 @@ func (d *cronDaemon) read() (out []cronJob) {
 				return
 			}
 			for _, j := range jobs {
+				for _, e := range j.Env { // cronie's
+					if name, _, _ := strings.Cut(e, "="); name == "CRON_TZ" || name == "RANDOM_DELAY" {
+						d.tell(name + "= has no effect here: /" + file)
+					}
+				}
 				user := owner
 				if owner == "" {
 					user = j.User

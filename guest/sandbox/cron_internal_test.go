@@ -40,7 +40,7 @@ func TestCronRunsJobsInTime(t *testing.T) {
 			"etc/crontab":         File(0o644, cronTable),
 			"etc/cron.daily/job":  File(0o755, "#!/bin/sh\n"),
 			"etc/cron.hourly/.no": File(0o755, "#!/bin/sh\n"),
-			"etc/cron.d/boot":     File(0o644, "@reboot root boot\n@daily nobody never\n"),
+			"etc/cron.d/boot":     File(0o644, "CRON_TZ=Asia/Tokyo\n@reboot root boot\n@daily nobody never\n"),
 			"etc/cron.d/not.this": File(0o644, "* * * * * root x\n"),
 			"etc/cron.d/open":     File(0o666, "* * * * * root x\n"),
 			"etc/cron.d/bad":      File(0o644, "* * * * root\n\n61 * * * * root x\n"),
@@ -72,7 +72,7 @@ func TestCronRunsJobsInTime(t *testing.T) {
 			t.Error(diff)
 		}
 		wantTold := []string{
-			"cron: Error: /etc/cron.d/bad:1: bad day-of-week; this crontab file will be ignored", "cron: (nobody) ORPHAN (no passwd entry): /etc/cron.d/boot",
+			"cron: Error: /etc/cron.d/bad:1: bad day-of-week; this crontab file will be ignored", "cron: CRON_TZ= has no effect here: /etc/cron.d/boot", "cron: (nobody) ORPHAN (no passwd entry): /etc/cron.d/boot",
 			"cron: (*system*open) INSECURE MODE (group/other writable, or not root's): /etc/cron.d/open",
 		}
 		if diff := cmp.Diff(wantTold, told); diff != "" {

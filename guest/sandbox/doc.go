@@ -13,7 +13,8 @@
 // namespaces a command ends with code 126 and the reason.
 //
 // The program that uses the package runs, started again, as the first process of the
-// namespaces, and as systemctl, hostnamectl, reboot and poweroff in them.
+// namespaces, and as systemctl, hostnamectl, reboot, poweroff and the programs of package
+// hostprograms in them.
 //
 // The manager of services is here, and does what systemd's man pages say: a loader reads
 // units with their drop-ins, a transaction orders those that start together, and a

@@ -112,7 +112,7 @@ func (l *Lowers) use(key lowerKey, files Tree, tree func() (Tree, error)) (dir s
 				err = t.write(func(name string) string { return filepath.Join(x.dir, name) })
 			}
 			if err == nil {
-				err = addPackageLists(files, x.dir)
+				addPackageLists(files, x.dir)
 			}
 			return err
 		})

@@ -51,15 +51,16 @@ func isPackageList(name string) bool {
 
 // addPackageLists adds the lists of the packages' files to the directory of a base that has this
 // machine's packages. They are 17 MB for 800 packages: they are links to the machine's where that is
-// possible, since nobody writes to a lower layer, and in no process's memory.
-func addPackageLists(base Tree, dir string) error {
+// possible, since nobody writes to a lower layer, and in no process's memory. Where there is no room
+// for copies some are missing, which dpkg says, and commands run all the same.
+func addPackageLists(base Tree, dir string) {
 	status := machinePackages()[packageStatus].Content
 	if status == nil || !bytes.Equal(base[packageStatus].Content, status) {
-		return nil
+		return
 	}
 	entries, err := os.ReadDir("/" + packageLists)
 	if err != nil {
-		return nil // dpkg says which lists it misses
+		return
 	}
 	for _, e := range entries {
 		name := path.Join(packageLists, e.Name())
@@ -71,10 +72,10 @@ func addPackageLists(base Tree, dir string) error {
 			continue
 		}
 		if err := copyFile(from, to); err != nil && !errors.Is(err, fs.ErrNotExist) { // dpkg replaces them
-			return err
+			_ = os.Remove(to) // a part of a list would be wrong
+			return
 		}
 	}
-	return nil
 }
 
 func copyFile(from, to string) error {
