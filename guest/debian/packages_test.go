@@ -22,6 +22,7 @@ is "$(dpkg-query -W -f '${db:Status-Status}' dpkg)" installed
 is "$(dpkg -S /usr/bin/dpkg)" "dpkg: /usr/bin/dpkg"
 check dpkg --audit; is "$(cat /tmp/out)" ""
 fails 1 dpkg -s none
+check update-alternatives --get-selections; says auto
 here apt-get || exit ${failed:-0}
 check apt-cache policy dpkg; says "100 /var/lib/dpkg/status"
 check apt-get update; is "$(cat /tmp/out)" "Reading package lists..."
@@ -31,12 +32,23 @@ fails 100 apt-get install -y none; says "E: Unable to locate package none"
 is "$(find /var/cache/apt -type f -size +0)" ""
 `
 
-// removeCheck removes a package: its files are gone for this server.
-const removeCheck = `
+// changeCheck removes a package, whose files are gone for this server, and installs another one.
+const changeCheck = `
 check apt-get remove -y dosfstools; says "Removing dosfstools"
 [ ! -e /usr/sbin/mkfs.fat ] || { echo its files are left; failed=1; }
 fails 1 dpkg -s dosfstools
 check apt-get remove -y dosfstools
+mkdir -p own/DEBIAN own/usr/bin
+printf 'Package: own\nVersion: 1\nArchitecture: all\nMaintainer: x <x@x>\nDescription: x\n' >own/DEBIAN/control
+printf '#!/bin/sh\necho "$1" >/etc/own\n' >own/DEBIAN/postinst
+printf '#!/bin/sh\n' >own/usr/bin/own
+chmod 755 own/DEBIAN/postinst own/usr/bin/own
+check dpkg-deb -b own own.deb
+check apt-get install -y ./own.deb; says "Setting up own (1)"
+check own
+is "$(cat /etc/own)" configure
+check apt-get purge -y own
+fails 127 own
 `
 
 // The databases of packages say what this machine's /usr has, and apt works with them without a
@@ -47,7 +59,7 @@ func TestPackagesAreThoseOfThisMachine(t *testing.T) {
 	prerequisites.Need(t, "mkfs.vfat")
 	script := functions + packageChecks
 	if os.Getuid() == 0 { // dpkg changes owners
-		script += removeCheck
+		script += changeCheck
 	}
 	s := sandbox.New(sandbox.Config{Base: Base(texts["bookworm"]), Store: &layer{}, Dir: filepath.Join(t.TempDir(), "root"), RequireLimits: true})
 	t.Cleanup(func() {

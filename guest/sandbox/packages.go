@@ -25,7 +25,14 @@ const maxDatabase = 16 << 20
 
 var machinePackages = sync.OnceValue(func() Tree {
 	t := Tree{}
-	for _, name := range []string{packageStatus, "var/lib/dpkg/arch", "var/lib/apt/extended_states"} {
+	names := []string{packageStatus, "var/lib/dpkg/arch", "var/lib/dpkg/diversions", "var/lib/apt/extended_states"}
+	const alternatives = "var/lib/dpkg/alternatives" // what the links of MachineFiles may lead to
+	if entries, err := os.ReadDir("/" + alternatives); err == nil {
+		for _, e := range entries {
+			names = append(names, path.Join(alternatives, e.Name()))
+		}
+	}
+	for _, name := range names {
 		if st, err := os.Stat("/" + name); err != nil || !st.Mode().IsRegular() || st.Size() > maxDatabase {
 			continue
 		}
