@@ -72,6 +72,10 @@ func treeOf(root, others cloudinit.Root) sandbox.Tree {
 		if old, ok := others[name]; ok && string(old.Content) == string(f.Content) && old.Mode == f.Mode && old.Owner == f.Owner && old.Group == f.Group {
 			continue
 		}
+		if f.Mode&fs.ModeSymlink != 0 {
+			out[name] = sandbox.Node{Mode: f.Mode, Link: string(f.Content)}
+			continue
+		}
 		out[name] = sandbox.Node{Mode: f.Mode & (fs.ModeDir | fs.ModePerm), UID: users[f.Owner], GID: groups[f.Group], Content: f.Content}
 	}
 	return out

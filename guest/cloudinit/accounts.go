@@ -69,6 +69,10 @@ func (a *accounts) add(u user, r *Result) error {
 	}
 	if _, there := a.ids("etc/passwd")[u.name]; there {
 		a.change(u)
+	} else if _, err := strconv.Atoi(u.name); err == nil {
+		return fmt.Errorf("a name of digits alone is that of no user")
+	} else if _, there := a.ids("etc/group")[u.primaryGroup]; u.primaryGroup != "" && !there && len(u.groups) == 0 {
+		return fmt.Errorf("its primary_group %s is not there: name it in groups", u.primaryGroup)
 	} else {
 		a.create(u)
 	}
@@ -132,12 +136,20 @@ func (a *accounts) create(u user) {
 	if id == 0 {
 		id = next(a.ids("etc/passwd"), u.system)
 	}
-	gid := a.group(u.group(), id, u.system)
+	want := id
+	if u.system && (id < firstSystemID || id > lastSystemID) {
+		want = 0 // useradd looks for one of the range
+	}
+	gid := a.group(u.group(), want, u.system)
 	for _, g := range u.groups {
 		a.join(g, u.name)
 	}
 	a.root.append("etc/passwd", 0o644, fmt.Sprintf("%s:x:%d:%d:%s:%s:%s\n", u.name, id, gid, u.gecos, u.home(), cmp.Or(u.shell, "/bin/sh")))
-	a.root.append("etc/shadow", 0o640, fmt.Sprintf("%s:%s:19000:0:99999:7:::\n", u.name, u.password()))
+	aging := "0:99999:7" // login.defs(5), PASS_MIN_DAYS, PASS_MAX_DAYS, PASS_WARN_AGE
+	if u.system {
+		aging = "::"
+	}
+	a.root.append("etc/shadow", 0o640, fmt.Sprintf("%s:%s:19000:%s:%s:%s:\n", u.name, u.password(), aging, u.inactive, u.expires))
 	if !u.system {
 		a.subordinate(u.name)
 		a.home(u)

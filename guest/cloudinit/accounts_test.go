@@ -52,7 +52,7 @@ func TestHomesAndGroupsOfUsers(t *testing.T) {
 	}
 	files, r := applyTo(root, withConfig("groups: [ops]", "users:",
 		"- {name: ann, groups: [ops, sudo], ssh_authorized_keys: [K]}", "- {name: bob, no_create_home: true}", "- {name: svc, system: true}", "- {name: svc2, system: true}",
-		"- {name: cid, homedir: /srv/there, primary_group: users}"))
+		"- {name: cid, homedir: /srv/there, primary_group: users, groups: users}"))
 	for name, want := range map[string]string{
 		"home/ann":                      fmt.Sprintf("%04o ann:ann ", fs.ModeDir|0o750),
 		"home/ann/.profile":             "0644 ann:ann p\n",
@@ -65,7 +65,7 @@ func TestHomesAndGroupsOfUsers(t *testing.T) {
 		"srv/there/.profile":            "",
 		"etc/subuid":                    "0644 root:root old:100000:65536\nann:165536:65536\nbob:231072:65536\ncid:296608:65536\n",
 		"etc/subgid":                    "0644 root:root ann:100000:65536\nbob:165536:65536\ncid:231072:65536\n",
-		"etc/gshadow":                   "0644 root:root root:*::\nsudo:*::ann\nops:!::ann\nann:!::\nbob:!::\nsvc:!::\nsvc2:!::\nusers:!::\n",
+		"etc/gshadow":                   "0644 root:root root:*::\nsudo:*::ann\nops:!::ann\nann:!::\nbob:!::\nsvc:!::\nsvc2:!::\nusers:!::cid\n",
 	} {
 		if files[name] != want {
 			t.Errorf("%s: %q, want %q", name, files[name], want)

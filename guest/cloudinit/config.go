@@ -2,7 +2,6 @@ package cloudinit
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"encoding/base64"
 	"fmt"
@@ -236,38 +235,18 @@ func quote(w string) string {
 
 // hostname writes the name of the user data, else that of the metadata.
 func (c *config) hostname(i Instance, root Root, r *Result) {
-	name, fqdn := c.Hostname, c.FQDN
-	if name == "" && fqdn == "" {
-		name = i.Hostname
-	}
-	if fqdn == "" && strings.Contains(name, ".") {
-		fqdn = name
-	}
-	if name == "" {
-		name = fqdn
-	}
-	if fqdn != "" && c.PreferFQDN {
-		name = fqdn
-	} else {
-		name, _, _ = strings.Cut(name, ".")
-	}
-	if name == "" {
-		name = "localhost"
-	}
+	short, fqdn := c.names(i)
+	c.hosts(short, fqdn, root)
 	if c.PreserveName {
 		f, _ := root.Get("etc/hostname")
 		r.Hostname = strings.TrimSpace(string(f.Content))
 		return
 	}
-	r.Hostname = name
-	root.write("etc/hostname", 0o644, name+"\n")
-	if slices.Contains([]string{"true", "localhost"}, c.ManageHosts) {
-		names := name
-		if fqdn != "" && fqdn != name {
-			names = fqdn + " " + name
-		}
-		root.write("etc/hosts", 0o644, "127.0.1.1 "+names+"\n127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
+	r.Hostname = short
+	if c.PreferFQDN {
+		r.Hostname = fqdn
 	}
+	root.write("etc/hostname", 0o644, r.Hostname+"\n")
 }
 
 // writeFiles writes the files of write_files; those with defer after the others.
@@ -283,7 +262,7 @@ func (c *config) writeFiles(root Root, r *Result) {
 		}
 	}
 	if c.Timezone != "" {
-		root.write("etc/timezone", 0o644, c.Timezone+"\n")
+		c.timezone(root, r)
 	}
 	if c.Words != "" {
 		root.write("etc/default/locale", 0o644, "LANG="+c.Words+"\n")
@@ -302,13 +281,26 @@ func (f file) write(root Root, r *Result) error {
 		return err
 	}
 	// As cloud-init, which creates the file as root and changes what the owner names.
-	owner, group, _ := strings.Cut(f.owner, ":")
+	owner, group := ownerOf(f.owner)
 	name := rel(f.path)
 	if old, ok := root[name]; ok && f.append {
 		content = append(slices.Clip(old.Content), content...)
 	}
-	root[name] = File{Content: content, Mode: f.mode(r), Owner: cmp.Or(owner, "root"), Group: cmp.Or(group, "root")}
+	root[name] = File{Content: content, Mode: f.mode(r), Owner: owner, Group: group}
 	return nil
+}
+
+// ownerOf returns the user and the group of a file: "-1", "none" and no name are root's
+// (cloud-init, util.extract_usergroup).
+func ownerOf(text string) (user, group string) {
+	user, group, _ = strings.Cut(text, ":")
+	for _, name := range []*string{&user, &group} {
+		*name = strings.TrimSpace(*name)
+		if *name == "" || *name == "-1" || strings.EqualFold(*name, "none") {
+			*name = "root"
+		}
+	}
+	return user, group
 }
 
 // defaultMode is the mode of a file of write_files.
@@ -320,6 +312,8 @@ func (f file) mode(r *Result) fs.FileMode {
 	switch v := value(f.permissions).(type) {
 	case nil:
 		return defaultMode
+	case bool:
+		return map[bool]fs.FileMode{true: 1}[v] // Python's int
 	case int64:
 		if v >= 0 && v <= 0o7777 {
 			return fs.FileMode(v)

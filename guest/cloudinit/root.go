@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// File is a regular file of a Root, or a directory.
+// File is a regular file of a Root, a directory, or a symbolic link, whose target is its content.
 type File struct {
 	Content []byte
-	Mode    fs.FileMode // permission bits, and fs.ModeDir
+	Mode    fs.FileMode // permission bits, and fs.ModeDir or fs.ModeSymlink
 	Owner   string      // name of the user
 	Group   string
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -18,7 +19,9 @@ type user struct {
 	groups, sudo, keys                        []string
 	hashedPasswd, passwd                      string
 	plainPasswd, unlocked, system, homeless   bool
-	uid                                       int // 0: the next
+	groupless                                 bool   // it has no group of its own
+	expires, inactive                         string // fields of shadow(5), in days; "": never
+	uid                                       int    // 0: the next
 	isDefault                                 bool
 }
 
@@ -68,12 +71,17 @@ func (c *config) users(i Instance, root Root, r *Result) {
 	for _, g := range groupsOf(c.Groups, r) {
 		accounts.group(g.name, 0, false)
 		for _, m := range g.members {
-			accounts.join(g.name, m)
+			if _, there := accounts.ids("etc/passwd")[m]; there {
+				accounts.join(g.name, m)
+			} else {
+				r.ignore("groups: %s is no member of %s: groups are made before users, so name the group in the user's groups", m, g.name)
+			}
 		}
 	}
-	shared := slices.Concat(i.PublicKeys, c.Keys)
+	shared, instead := slices.Concat(i.PublicKeys, c.Keys), nobody
 	for _, u := range users {
 		if u.name == "root" {
+			accounts.change(u)
 			addKeys(root, rootUser, u.keys)
 			continue
 		}
@@ -84,10 +92,30 @@ func (c *config) users(i Instance, root Root, r *Result) {
 		k := u.keys
 		if u.isDefault {
 			k = slices.Concat(shared, k)
-			addRootKeys(root, shared, c.DisableRoot, u.name)
+			instead = u.name
 		}
 		addKeys(root, accounts.known(u), k)
 	}
+	if instead != nobody || !hasNamed(c.Users) {
+		addRootKeys(root, shared, c.DisableRoot, instead)
+	}
+}
+
+// nobody stands for the default user where there is none (cloud-init, module "SSH").
+const nobody = "NONE"
+
+// hasNamed reports whether users have an entry with a name. The keys of the superuser are lost then where
+// there is no default user: cloud-init takes the entry's name away when it makes the users, and takes
+// the entry for the default user, which is not there, when it writes keys.
+func hasNamed(n *yaml.Node) bool {
+	if n == nil || n.Kind != yaml.SequenceNode {
+		return false
+	}
+	return slices.ContainsFunc(n.Content, func(e *yaml.Node) bool {
+		values, err := fields(e)
+		_, named := values["name"]
+		return err == nil && named
+	})
 }
 
 // usersOf reads users in the order in which cloud-init creates them: a text with commas, a mapping
@@ -229,6 +257,27 @@ func userOf(s settings, r *Result) (u user, err error) {
 			if u.uid, err = strconv.Atoi(strings.TrimSpace(text(&n))); err != nil || u.uid < 0 {
 				return u, fmt.Errorf("uid %q: give a number", text(&n))
 			}
+		case "no_user_group":
+			u.groupless = truth(&n)
+		case "expiredate":
+			if n.Tag == "!!timestamp" {
+				r.ignore("expiredate of %s is not set: line %d: it is no text: quote it", s.name, n.Line)
+			} else if u.expires, err = daysOf(&n); err != nil {
+				return u, err
+			}
+		case "selinux_user":
+			if truth(&n) {
+				return u, fmt.Errorf("selinux_user: there is no SELinux here")
+			}
+		case "inactive": // as useradd gets it: texts alone
+			if v, isText := value(&n).(string); isText && v != "" {
+				if _, err := strconv.Atoi(v); err != nil {
+					return u, fmt.Errorf("inactive %q: give a number of days as a text", v)
+				}
+				u.inactive = v
+			} else if truth(&n) {
+				r.ignore("inactive of %s is not set: line %d: it is no text", s.name, n.Line)
+			}
 		case "no_create_home":
 			u.homeless = truth(&n)
 		case "no_log_init": // there is no log
@@ -237,6 +286,19 @@ func userOf(s settings, r *Result) (u user, err error) {
 		}
 	}
 	return u, nil
+}
+
+// daysOf returns the day of an expiry date, as shadow(5) counts.
+func daysOf(n *yaml.Node) (string, error) {
+	text, isText := value(n).(string)
+	if !isText || text == "" {
+		return "", nil
+	}
+	day, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return "", fmt.Errorf("expiredate %q: give a date such as 2032-09-01", text)
+	}
+	return strconv.FormatInt(day.Unix()/(24*60*60), 10), nil
 }
 
 // groupNames returns the groups of a user: a text with commas, a list, or the keys of a mapping.
@@ -282,8 +344,12 @@ func groupsOf(n *yaml.Node, r *Result) (out []group) {
 				add(text(e.Content[k]), words(e.Content[k+1]))
 			}
 		case isText:
-			for _, name := range words(e) {
-				add(name, nil)
+			for name := range strings.SplitSeq(strings.TrimSpace(text(e)), ",") {
+				if strings.TrimSpace(name) != name {
+					r.ignore("groups: line %d: the group %q is not created: drop the blanks", e.Line, name)
+				} else if name != "" {
+					add(name, nil)
+				}
 			}
 		default:
 			r.ignore("groups: line %d is not created: it is no name", e.Line)
@@ -312,8 +378,16 @@ func words(n *yaml.Node) (out []string) {
 	return out
 }
 
+// commonGroup is the group of users that have none of their own (useradd(8), GROUP).
+const commonGroup = "users"
+
 // group returns the name of the primary group.
-func (u user) group() string { return cmp.Or(u.primaryGroup, u.name) }
+func (u user) group() string {
+	if u.primaryGroup == "" && u.groupless {
+		return commonGroup
+	}
+	return cmp.Or(u.primaryGroup, u.name)
+}
 
 func (u user) home() string {
 	if u.homeDir != "" {

@@ -146,6 +146,12 @@ func (p *plugin) applyCloudConfig(ctx context.Context, text []byte) error {
 		if strings.HasPrefix(name, "var/lib/cloud/") && !slices.Contains(slices.Concat(r.Hooks, r.Scripts, r.BootScripts), "/"+name) || slices.Contains(accounts, name) && bytes.Equal(before[name], f.Content) {
 			continue
 		}
+		if f.Mode&fs.ModeSymlink != 0 {
+			if err := p.exec(ctx, "ln", "-sfn", string(f.Content), "/"+name); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := p.System.Put(sys.File{Name: "/" + name, Mode: f.Mode, Content: f.Content}); err != nil {
 			return err
 		}

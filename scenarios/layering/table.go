@@ -325,7 +325,7 @@ var Table = []Row{
 		Package: "guest/rootfs", May: []string{"agent/gpt"}, Tests: []string{"scenarios/prerequisites"},
 		Never: slices.Concat(sockets, kubernetes),
 	},
-	{Package: "guest/cloudinit", Never: slices.Concat([]string{"net", "net/http/..."}, files, kubernetes), Tests: []string{"scenarios/prerequisites", "scenarios/sample"}},
+	{Package: "guest/cloudinit", Never: slices.Concat([]string{"net", "net/http/..."}, files, kubernetes), Tests: []string{"guest/debian", "guest/sandbox", "scenarios/prerequisites", "scenarios/sample"}},
 	{
 		// What it reads is what a server's users have written: it has no file and no socket.
 		Package: "guest/datasource", May: []string{"guest/cloudinit", "agent/configdrive", "agent/sys"}, Tests: []string{"agent/job", "agent/sys/systest", "scenarios/prerequisites"},
