@@ -73,6 +73,7 @@ func (c *Cache) Use(ctx context.Context, key string, open func() (io.ReaderAt, i
 			return root, sync.OnceFunc(func() { l.touch(); l.release() }), nil
 		}
 		l.release()
+		c.at("absent")
 		if l, err = c.wait(ctx, key, exclusive); err != nil {
 			return nil, nil, err
 		}

@@ -208,28 +208,30 @@ func TestCacheRemovesTheLeastRecentlyUsed(t *testing.T) {
 	done()
 	_, done = use(t, c, keyB, plain(t, image))
 	done()
-	_, done = use(t, c, keyA, never(t))
-	done()
-	old := time.Unix(1000, 0) // the order of times that a coarse clock may not tell
-	if err := os.Chtimes(filepath.Join(c.Dir, keyB+".lock"), old, old); err != nil {
-		t.Fatal(err)
+	for key, seconds := range map[string]int64{keyA: 2000, keyB: 1000} {
+		at := time.Unix(seconds, 0)
+		if err := os.Chtimes(filepath.Join(c.Dir, key+".lock"), at, at); err != nil {
+			t.Fatal(err)
+		}
 	}
+	_, done = use(t, c, keyB, never(t)) // now A is the least recently used
+	done()
 	c.Max = 2*root.Bytes + 1
 	if removed, err := c.Prune(false); err != nil || len(removed) != 0 {
 		t.Errorf("Prune() within Max = %v, %v", removed, err)
 	}
 	c.Max = 2*root.Bytes - 1
-	if removed, err := c.Prune(false); err != nil || len(removed) != 1 || keys(t, c) != "a" {
+	if removed, err := c.Prune(false); err != nil || len(removed) != 1 || keys(t, c) != "b" {
 		t.Errorf("Prune() beyond Max = %v, %v, left %s", removed, err, keys(t, c))
 	}
-	_, done = use(t, c, keyA, never(t))
+	_, done = use(t, c, keyB, never(t))
 	use(t, c, keyC, plain(t, image)) // makes room, but not of what is in use
-	if got := keys(t, c); got != "a+ c+" {
+	if got := keys(t, c); got != "b+ c+" {
 		t.Errorf("the cache has %s", got)
 	}
 	done()
-	use(t, c, keyB, plain(t, image))
-	if got := keys(t, c); got != "b+ c+" {
+	use(t, c, keyA, plain(t, image))
+	if got := keys(t, c); got != "a+ c+" {
 		t.Errorf("the cache has %s", got)
 	}
 }
@@ -286,6 +288,19 @@ func TestCacheWaitsUntilItsContextEnds(t *testing.T) {
 			}
 		})
 	}))
+}
+
+// One who has found nothing and then waits for another's unpacking does not unpack again.
+func TestCacheLooksAgainAfterItWaited(t *testing.T) {
+	dir, image := t.TempDir(), smallRoot(t, "x")
+	c := &rootfs.Cache{Dir: dir}
+	c.SetStep(func(step string) {
+		if step == "absent" {
+			_, done := use(t, &rootfs.Cache{Dir: dir}, keyA, plain(t, image))
+			done()
+		}
+	})
+	use(t, c, keyA, never(t))
 }
 
 func TestCacheIsSharedByProcessesAndGoroutines(t *testing.T) {

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/metalab-dev/metalab/guest/rootfs"
 )
@@ -63,6 +65,62 @@ func TestDigestSeesEachChange(t *testing.T) {
 	}
 	if key := digest(t, image); bytes.Equal(changed, original) || seen[key] != "" {
 		t.Errorf("other data and %s have the same digest", seen[key])
+	}
+}
+
+// The same bytes at another place of a file are another file.
+func TestDigestSeesWhereHolesAre(t *testing.T) {
+	var keys []string
+	for _, off := range []int64{0, 8192} {
+		dir := filepath.Dir(filepath.Dir(makeFile(t, "etc/os-release", "ID=x\n")))
+		for name, text := range map[string]string{"bin/sh": string(program), "sparse": ""} {
+			if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f, err := os.OpenFile(filepath.Join(dir, "sparse"), os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteAt(bytes.Repeat([]byte("x"), 8192), off); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(f.Truncate(16384), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		setTimes(t, dir)
+		keys = append(keys, digest(t, makeExt(t, dir, "8M")))
+	}
+	if keys[0] == keys[1] {
+		t.Error("they have the same digest")
+	}
+}
+
+// makeFile writes a file in a directory of its own and returns its path.
+func makeFile(t testing.TB, name, text string) string {
+	t.Helper()
+	at := filepath.Join(t.TempDir(), name)
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// setTimes gives all files of a tree the same time.
+func setTimes(t testing.TB, dir string) {
+	t.Helper()
+	then := time.Unix(1_600_000_000, 0)
+	err := filepath.WalkDir(dir, func(at string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Chtimes(at, then, then))
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package rootfs_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -28,7 +29,7 @@ func TestExt4IsReadWithAllOptions(t *testing.T) {
 		{"data in inodes, blocks of 1024 bytes", "ext4", "64M", []string{"-b", "1024", "-I", "1024", "-O", "inline_data"}},
 		{"without 64bit and checksums", "ext4", "64M", []string{"-O", "^64bit,^metadata_csum"}},
 		{"meta_bg", "ext4", "64M", []string{"-b", "1024", "-O", "meta_bg,^resize_inode"}},
-		{"meta_bg, many groups", "ext4", "600M", []string{"-b", "1024", "-g", "2048", "-O", "meta_bg,^resize_inode,^flex_bg"}},
+		{"meta_bg, many groups", "ext4", "600M", []string{"-b", "1024", "-g", "2048", "-N", "2400", "-O", "meta_bg,^resize_inode,^flex_bg"}},
 		{"without flex_bg and sparse_super", "ext4", "64M", []string{"-O", "^flex_bg,^sparse_super,^resize_inode"}},
 		{"sparse_super2", "ext4", "600M", []string{"-b", "1024", "-O", "sparse_super2,^resize_inode,meta_bg"}},
 		{"bigalloc", "ext4", "64M", []string{"-O", "bigalloc"}},
@@ -198,4 +199,53 @@ func enter(t testing.TB, r rootfs.Reader, dir rootfs.Inode, name string) rootfs.
 		t.Fatal(err)
 	}
 	return out
+}
+
+// Blocks that are allocated and not written read as zeros, whatever the disk has there.
+func TestExt4BlocksThatAreNotWrittenAreHoles(t *testing.T) {
+	image := makeExt(t, makeTree(t), "64M")
+	b := read(t, image)
+	edit(t, image, "fallocate /etc/empty 0 3\nsif /etc/empty size 4096\n")
+	now := read(t, image)
+	for off := 0; off < len(now); off += 1024 { // all free blocks have something
+		if bytes.Count(now[off:off+1024], []byte{0}) == 1024 && off > 16<<20 {
+			copy(now[off:off+1024], "something")
+		}
+	}
+	if bytes.Equal(b, now) {
+		t.Fatal("nothing changed")
+	}
+	if err := os.WriteFile(image, now, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := find(t, image).Reader
+	empty := at(t, r, "etc/empty")
+	if got, data := content(t, r, empty); len(got) != 4096 || data != 0 {
+		t.Errorf("etc/empty has %d bytes, of which %d are data", len(got), data)
+	}
+}
+
+// A map may name the same block a million times. It is read until there cannot be more.
+func TestExt4EndsInMapsThatNameTheirBlocksAgain(t *testing.T) {
+	image := makeExt(t, makeTree(t), "64M", "-t", "ext2", "-b", "4096")
+	edit(t, image, "sif /etc/empty block[TIND] 16001\nsif /etc/empty size 4000000000000\n")
+	f, err := os.OpenFile(image, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, block := range []uint32{16001, 16002} { // each names the next one; the last has zeros
+		if _, err := f.WriteAt(bytes.Repeat(binary.LittleEndian.AppendUint32(nil, block+1), 1024), int64(block)*4096); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := f.WriteAt(make([]byte, 4096), 16003*4096); err != nil {
+		t.Fatal(err)
+	}
+	r := find(t, image).Reader
+	var corrupt *rootfs.CorruptError
+	err = r.Data(at(t, r, "etc/empty"), func(int64, []byte) error { return nil })
+	if !errors.As(err, &corrupt) || !strings.Contains(err.Error(), "more blocks than it has") {
+		t.Errorf("Data() = %v", err)
+	}
 }

@@ -129,7 +129,7 @@ func stat(t testing.TB, root *rootfs.Root, name string) *syscall.Stat_t {
 
 func TestUnpackDescribesWhatTheDiskHasNot(t *testing.T) {
 	image := makeExt(t, makeTree(t), "64M")
-	edit(t, image, dangerous+"sif /usr/bin/sudo uid 0\nsif /usr/bin/sudo gid 0\nsif /usr/share/many gid 0\nsif /usr/share/many uid 0\n")
+	edit(t, image, dangerous+"sif /usr/bin/sudo uid 0\nsif /usr/bin/sudo gid 0\nsif /usr/share/many gid 0\nsif /usr/share/many uid 0\nsif /etc/empty size 5000\n")
 	root := unpack(t, image)
 	for _, tt := range []struct {
 		name, want string
@@ -147,6 +147,9 @@ func TestUnpackDescribesWhatTheDiskHasNot(t *testing.T) {
 	}
 	if got := root.Capability("etc/tiny"); string(got) != "cap" {
 		t.Errorf("Capability(etc/tiny) = %q", got)
+	}
+	if st := stat(t, root, "etc/empty"); st.Size != 5000 || st.Blocks != 0 { // a hole alone
+		t.Errorf("etc/empty has %d bytes in %d blocks", st.Size, st.Blocks)
 	}
 	_, _, gid, ok := root.Attributes("etc/shadow")
 	if os.Geteuid() == 0 {
