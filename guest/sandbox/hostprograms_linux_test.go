@@ -3,7 +3,10 @@ package sandbox_test
 import (
 	"io/fs"
 	"os"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalab-dev/metalab/guest/sandbox"
 	"github.com/metalab-dev/metalab/scenarios/patience"
@@ -102,4 +105,57 @@ func TestCrontabs(t *testing.T) {
 		t.Errorf("got %q", out)
 	}
 	checkAnswers(t, s, []answer{{"systemctl stop cron", "", "", 0}})
+}
+
+// What is mounted is listed, what is not is said as on a host, and nothing else is mounted (mount(8),
+// swapon(8)).
+func TestMountsAreThoseOfTheBoot(t *testing.T) {
+	needNamespaces(t)
+	s, _ := booted(t, withHardware)
+	put(t, s, sandbox.Tree{
+		"etc/fstab":             sandbox.File(0o644, "LABEL=root / ext4 defaults 0 1\n/dev/sda2 /srv/data xfs defaults,nofail 0 2\nproc /proc proc defaults\ntmpfs /srv/t\\040x tmpfs size=1m,noauto 0 0\n/swapfile none swap sw,nofail 0 0\n"),
+		"srv/data":              {Mode: fs.ModeDir | 0o755},
+		"srv/t x":               {Mode: fs.ModeDir | 0o755},
+		"etc/swaps":             sandbox.File(0o644, "x"),
+		"tmp/fstab":             sandbox.File(0o644, "/dev/sda2 /srv/data xfs defaults 0 2\n"),
+		"usr/local/bin/answers": sandbox.File(0o755, "#!/bin/sh\nwhile read -r line; do echo \"$ $line\"; eval \"$line\" 2>&1 || echo \"code $?\"; done\n"),
+	})
+	lines := []struct{ line, want string }{
+		{"mount | grep -c 'proc on /proc type proc (.*nosuid'", "1"},
+		{"mount -t devpts | cut -d' ' -f1-5", "devpts on /dev/pts type devpts"},
+		{"mount -a", "mount: /srv/data: not done here: a server of the lab mounts no file systems. An entry of /etc/fstab stays."},
+		{"mount -a -T /tmp/fstab", "mount: /srv/data: not done here: a server of the lab mounts no file systems. An entry of /etc/fstab stays.\ncode 32"},
+		{"mount /srv/data", "mount: /srv/data: not done here: a server of the lab mounts no file systems. An entry of /etc/fstab stays.\ncode 32"},
+		{"mount '/srv/t x'", "mount: /srv/t x: not done here: a server of the lab mounts no file systems. An entry of /etc/fstab stays.\ncode 32"},
+		{"mount /none", "mount: /none: can't find in /etc/fstab.\ncode 1"},
+		{"mount /proc", "mount: /proc: proc already mounted on /proc.\ncode 32"},
+		{"mount /dev/sdz /srv/data", "mount: /srv/data: special device /dev/sdz does not exist.\ncode 32"},
+		{"cd /srv; mount -t tmpfs t none", "mount: /srv/none: mount point does not exist.\ncode 32"},
+		{"mount -o remount,rw /", ""},
+		{"mount -o remount,nodev,usrquota /", "mount: /: remount with usrquota is not done here: a server of the lab mounts no file systems. An entry of /etc/fstab stays.\ncode 32"},
+		{"mount -o remount /srv/data", "mount: /srv/data: mount point not mounted or bad option.\ncode 32"},
+		{"mount --frobnicate", "mount: unrecognized option '--frobnicate'\ncode 1"},
+		{"umount /srv/data", "umount: /srv/data: not mounted.\ncode 32"},
+		{"umount /none", "umount: /none: no mount point specified.\ncode 32"},
+		{"umount /proc", "umount: /proc: not done here: a server of the lab keeps the mounts that it has when it has booted.\ncode 32"},
+		{"swapoff -a", ""},
+		{"swapoff /swapfile", "swapoff: /swapfile: swapoff failed: Invalid argument\ncode 255"},
+		{"swapon --show", ""},
+		{"swapon -a", ""},
+		{"swapon /swapfile", "swapon: cannot open /swapfile: No such file or directory\ncode 255"},
+		{"swapon /dev/sda2", "swapon: /dev/sda2: not done here: a server of the lab has no swap. An entry of /etc/fstab stays.\ncode 255"},
+		{"cat /proc/swaps", ""},
+	}
+	var in, want strings.Builder
+	for _, l := range lines {
+		in.WriteString(l.line + "\n")
+		want.WriteString("$ " + l.line + "\n")
+		if l.want != "" {
+			want.WriteString(l.want + "\n")
+		}
+	}
+	out, problems, _ := callWith(t, s, "/usr/local/bin/answers", in.String())
+	if diff := cmp.Diff(strings.Split(want.String(), "\n"), strings.Split(out, "\n")); diff != "" || problems != "" {
+		t.Error(diff, problems)
+	}
 }

@@ -123,7 +123,7 @@ func tmpfs(at string, flags uintptr, options string) error {
 }
 
 // hiddenProc are files of /proc that reach this machine or disclose its state.
-var hiddenProc = []string{"kcore", "keys", "latency_stats", "timer_list", "sched_debug", "sysrq-trigger", "kallsyms", "kmsg"}
+var hiddenProc = []string{"kcore", "keys", "latency_stats", "timer_list", "sched_debug", "swaps", "sysrq-trigger", "kallsyms", "kmsg"}
 
 // hiddenProcDirs are directories of that kind.
 var hiddenProcDirs = []string{"acpi", "asound", "bus", "driver", "fs", "irq", "scsi"}
