@@ -162,9 +162,6 @@ func (s *System) disks() (out []hostprograms.Disk) {
 	return out
 }
 
-// modulesFile shows the modules that are loaded.
-const modulesFile = "proc/modules"
-
 // bridgeDefaults are the values that br_netfilter brings (Linux, ip-sysctl.rst, "/proc/sys/net/bridge/*").
 var bridgeDefaults = map[string]string{
 	"bridge-nf-call-arptables": "1\n", "bridge-nf-call-iptables": "1\n", "bridge-nf-call-ip6tables": "1\n", "bridge-nf-filter-vlan-tagged": "0\n",

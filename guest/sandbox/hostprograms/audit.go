@@ -1,6 +1,7 @@
 package hostprograms
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -50,9 +51,10 @@ func auditctl(c *Call) int {
 	if len(c.Args) == 2 && c.Args[0] == "-R" {
 		return c.auditFile(c.Args[1])
 	}
-	if err := c.auditLine(c.Args); err != nil {
+	err := c.auditLine(c.Args)
+	if failed := new(auditError); errors.As(err, &failed) {
 		c.complain("%v", err)
-		return err.(*auditError).code
+		return failed.code
 	}
 	return 0
 }
@@ -99,26 +101,26 @@ func (c *Call) auditFile(name string) int {
 
 // auditWords splits a line at spaces outside quotes.
 func auditWords(line string) (out []string) {
-	word, quote, any := strings.Builder{}, rune(0), false
+	word, quote, some := strings.Builder{}, rune(0), false
 	for _, r := range line {
 		switch {
 		case quote == 0 && (r == '\'' || r == '"'):
-			quote, any = r, true
+			quote, some = r, true
 		case r == quote:
 			quote = 0
 		case quote == 0 && (r == ' ' || r == '\t'):
-			if any {
+			if some {
 				out = append(out, word.String())
 			}
 			word.Reset()
-			any = false
+			some = false
 			continue
 		default:
 			word.WriteRune(r)
-			any = true
+			some = true
 		}
 	}
-	if any {
+	if some {
 		out = append(out, word.String())
 	}
 	return out

@@ -373,10 +373,10 @@ func modinfo(c *Call) int {
 			{"filename", path.Join("/lib/modules", c.Release, files[module])}, {"license", "GPL"}, {"depends", ""}, {"intree", "Y"}, {"name", module},
 			{"vermagic", c.Release + " SMP preempt mod_unload modversions "},
 		} {
-			switch {
-			case field == "":
+			switch field {
+			case "":
 				c.print("%-15s %s\n", kv[0]+":", kv[1])
-			case field == kv[0]:
+			case kv[0]:
 				c.print("%s\n", kv[1])
 			}
 		}
