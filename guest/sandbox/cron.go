@@ -71,8 +71,12 @@ func (d *cronDaemon) begin() {
 	})
 	d.last = d.s.now()
 	jobs := d.read()
+	d.s.values.Lock()
+	again := d.s.values.cron // a restart of cron is no boot
+	d.s.values.cron = true
+	d.s.values.Unlock()
 	for _, j := range jobs {
-		if j.Boot {
+		if j.Boot && !again {
 			d.start(j)
 		}
 	}

@@ -65,6 +65,9 @@ func TestCronRunsJobsInTime(t *testing.T) {
 		<-time.After(5 * time.Hour)
 		cancel()
 		<-time.After(24 * time.Hour)
+		again, stop := context.WithCancel(t.Context())
+		(&cronDaemon{s: s, ctx: again, quit: again, start: d.start, told: d.told}).begin()
+		stop()
 		want := []string{
 			"0s root: boot", "1h0m0s bob: a ", "1h20m0s bob: a ", "1h31m0s bob: each", "1h31m0s bob: x", "1h32m0s bob: each", "1h40m0s bob: a ", "6h25m0s root: cd / && run-parts --report /etc/cron.daily",
 		}

@@ -46,6 +46,7 @@ type System struct {
 	usage        usage
 	values       struct {
 		sync.Mutex
+		cron     bool              // it has started in this boot
 		hostname string            // that was set last; "": that of /etc/hostname
 		sysctl   map[string]string // values that commands have set under /proc/sys, by path
 	}

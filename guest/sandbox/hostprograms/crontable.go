@@ -14,7 +14,7 @@ type Job struct {
 	Command string
 	Input   string   // of its standard input
 	Env     []string // that the lines above set
-	Boot    bool     // it runs when cron starts, and never again
+	Boot    bool     // it runs when cron starts for the first time in a boot, and never again
 
 	at when
 }
