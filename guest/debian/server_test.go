@@ -56,6 +56,7 @@ here openssl && check openssl req -newkey rsa:2048 -nodes -x509 -subj /CN=x -key
 here logrotate && check logrotate -d /etc/logrotate.conf
 here grub-script-check && [ -e /boot/grub/grub.cfg ] && check grub-script-check /boot/grub/grub.cfg
 here sshd && { mkdir -p /run/sshd; ssh-keygen -q -N '' -t ed25519 -f /etc/ssh/ssh_host_ed25519_key; check sshd -t; }
+check mount -a
 here findmnt && is "$(findmnt --tab-file /etc/fstab -n -o TARGET /)" /
 [ -e /etc/apt ] && here apt-get && check apt-get update && is "$(cat /tmp/out)" "Reading package lists..."
 exit ${failed:-0}

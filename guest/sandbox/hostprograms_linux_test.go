@@ -113,7 +113,7 @@ func TestMountsAreThoseOfTheBoot(t *testing.T) {
 	needNamespaces(t)
 	s, _ := booted(t, withHardware)
 	put(t, s, sandbox.Tree{
-		"etc/fstab":             sandbox.File(0o644, "LABEL=root / ext4 defaults 0 1\n/dev/sda2 /srv/data xfs defaults,nofail 0 2\nproc /proc proc defaults\ntmpfs /srv/t\\040x tmpfs size=1m,noauto 0 0\n/swapfile none swap sw,nofail 0 0\n"),
+		"etc/fstab":             sandbox.File(0o644, "LABEL=root / ext4 defaults 0 1\nLABEL=EFI /boot/efi vfat umask=0077 0 1\n/dev/sda2 /srv/data xfs defaults,nofail 0 2\nproc /proc proc defaults\ntmpfs /srv/t\\040x tmpfs size=1m,noauto 0 0\n/swapfile none swap sw,nofail 0 0\n"),
 		"srv/data":              {Mode: fs.ModeDir | 0o755},
 		"srv/t x":               {Mode: fs.ModeDir | 0o755},
 		"etc/swaps":             sandbox.File(0o644, "x"),

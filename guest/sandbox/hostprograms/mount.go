@@ -165,6 +165,9 @@ func (c *Call) hasDevice(name string) bool {
 	})
 }
 
+// installed are the mount points of an installation, whose files a server of the lab has in its root.
+var installed = []string{"/", "/boot", "/boot/efi"}
+
 // mountAll mounts what fstab has and is not mounted.
 func (c *Call) mountAll(o options, there, tab []mounted) int {
 	if !c.mayChange() {
@@ -176,7 +179,7 @@ func (c *Call) mountAll(o options, there, tab []mounted) int {
 		_, done := at(there, path.Clean(m.target))
 		types := o.value("types")
 		switch {
-		case done, m.target == "/", m.fs == "swap", m.has("noauto"), m.target == "none", types != "" && !slices.Contains(strings.Split(types, ","), m.fs):
+		case done, slices.Contains(installed, m.target), m.fs == "swap", m.has("noauto"), m.target == "none", types != "" && !slices.Contains(strings.Split(types, ","), m.fs):
 		case m.has("nofail"):
 			c.complain("mount: %s: %s", m.target, noMounts)
 		default:
