@@ -60,6 +60,7 @@ type cronDaemon struct {
 
 // begin starts the jobs of a boot, and waits for the others.
 func (d *cronDaemon) begin() {
+	d.last = d.s.now()
 	stop := d.s.Watch(func(Tree) { d.changed() })
 	context.AfterFunc(d.quit, func() {
 		stop()
@@ -69,7 +70,6 @@ func (d *cronDaemon) begin() {
 			d.cancel()
 		}
 	})
-	d.last = d.s.now()
 	jobs := d.read()
 	d.s.values.Lock()
 	again := d.s.values.cron // a restart of cron is no boot
