@@ -86,8 +86,13 @@ func setAttributes(file string, n Node) error {
 	if n.Mode&fs.ModeSymlink != 0 {
 		return err
 	}
+	for name, value := range n.special() {
+		if err == nil {
+			err = unix.Lsetxattr(file, name, []byte(value), 0)
+		}
+	}
 	if err == nil {
-		err = os.Chmod(file, n.Mode.Perm()|n.Mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky))
+		err = os.Chmod(file, plainMode(n.Mode))
 	}
 	if err == nil && !n.Modified.IsZero() {
 		err = os.Chtimes(file, n.Modified, n.Modified)
@@ -326,6 +331,7 @@ func nodeOf(in *os.File, name string, st *unix.Stat_t) (n Node, ok bool, err err
 		if err := unix.Fstat(int(f.Fd()), &opened); err != nil || opened.Mode&unix.S_IFMT != unix.S_IFREG {
 			return n, false, err
 		}
+		n.readSpecial(f)
 		n.Content, err = io.ReadAll(io.LimitReader(f, maxLayer+1))
 		return n, err == nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -332,5 +333,93 @@ func TestRootIsForNoOtherUserOfTheMachine(t *testing.T) {
 	st, err := os.Stat(dir)
 	if err != nil || st.Mode().Perm() != 0o700 {
 		t.Errorf("the directory of the root has the mode %v, %v, want 0700", st.Mode(), err)
+	}
+}
+
+// onDisk describes what is privileged below directories of this machine: set-user-ID programs, devices
+// and capabilities.
+func onDisk(t *testing.T, dirs ...string) (out []string) {
+	t.Helper()
+	for _, dir := range dirs {
+		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			st, err := d.Info()
+			if err != nil {
+				return err
+			}
+			if st.Mode().IsRegular() && st.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 || st.Mode()&fs.ModeDevice != 0 {
+				out = append(out, fmt.Sprint(filepath.Base(name), " ", st.Mode()))
+			}
+			if k, err := syscall.Getxattr(name, "security.capability", make([]byte, 64)); err == nil && k > 0 {
+				out = append(out, filepath.Base(name)+" has capabilities")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// Set-user-ID bits and capabilities of a server's files are data of this machine, in each session after
+// the one that has set them, and stay what they are for the server.
+func TestPrivilegedProgramsAreDataOfTheMachine(t *testing.T) {
+	needNamespaces(t)
+	const program = fs.ModeSetuid | 0o755
+	lowersDir := filepath.Join(t.TempDir(), "lowers")
+	own := sandbox.NewLowers(lowersDir)
+	defer own.Close()
+	var dir string
+	files := base()
+	files["opt/base"] = sandbox.Node{Mode: fs.ModeSetgid | 0o755, Content: []byte("base"), Capability: "\x01\x00\x00\x02\x00\x20\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"}
+	s, m := booted(t, func(c *sandbox.Config) { dir, c.Base, c.Lowers = c.Dir, files, own })
+	check := func(when string) {
+		t.Helper()
+		layer, err := s.Layer()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]fs.FileMode{"var/su": program, "var/chmod": program, "var/plain": 0o755, "var/put": program, "var/dir": fs.ModeDir | fs.ModeSetgid | 0o755} {
+			n, ok := layer[name]
+			if !ok && name == "var/put" {
+				continue
+			}
+			if n.Mode != want {
+				t.Errorf("%s: the mode of %s is %v, want %v", when, name, n.Mode, want)
+			}
+			if st, err := s.Stat(name); err != nil || st.Mode != want {
+				t.Errorf("%s: Stat(%s) = %v, %v, want %v", when, name, st.Mode, err, want)
+			}
+		}
+		if layer["var/cap"].Capability == "" {
+			t.Errorf("%s: var/cap has no capabilities", when)
+		}
+	}
+	put(t, s, sandbox.Tree{"var/su": {Mode: program, Content: []byte("x")}, "var/plain": {Mode: program, Content: []byte("x")}})
+	run(t, s, "cp /bin/true /var/chmod; chmod u+s /var/chmod; mkdir /var/dir; chmod 2755 /var/dir; chmod 700 /var/plain; cp /bin/true /var/cap; setcap cap_net_raw+ep /var/cap")
+	run(t, s, "chmod 755 /var/plain")
+	check("when no process runs")
+	out, _ := run(t, s, "ls -ld /var/dir; grep ' / ' /proc/self/mountinfo; grep -E ' /(usr|run|tmp) ' /proc/self/mountinfo; sleep 600 > /dev/null 2>&1 &")
+	if !strings.HasPrefix(out, "drwxr-sr-x") || strings.Count(out, "nosuid") != strings.Count(out, "\n")-1 {
+		t.Errorf("a directory and the mounts are\n%s", out)
+	}
+	put(t, s, sandbox.Tree{"var/put": {Mode: program, Content: []byte("x")}})
+	check("while a process runs")
+	if got := onDisk(t, dir, lowersDir); len(got) > 0 {
+		t.Errorf("on the disk: %q, want nothing privileged", got)
+	}
+	if err := s.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := sandbox.Decode(m.bytes())
+	if err != nil || stored["var/put"].Mode != program || stored["var/cap"].Capability == "" {
+		t.Errorf("stored: %v, %q, %v", stored["var/put"].Mode, stored["var/cap"].Capability, err)
+	}
+	run(t, s, "echo more >> /opt/base") // copies it up
+	if layer, err := s.Layer(); err != nil || layer["opt/base"].Mode != fs.ModeSetgid|0o755 || layer["opt/base"].Capability == "" {
+		t.Errorf("a file of the base that was copied: %v, %q, %v", layer["opt/base"].Mode, layer["opt/base"].Capability, err)
 	}
 }

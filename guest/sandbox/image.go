@@ -159,7 +159,7 @@ func (t Tree) apply(layer Tree) {
 // equal reports whether two trees have the same nodes.
 func (t Tree) equal(other Tree) bool {
 	return maps.EqualFunc(t, other, func(a, b Node) bool {
-		return a.Mode == b.Mode && a.UID == b.UID && a.GID == b.GID && a.Link == b.Link && a.Removed == b.Removed && a.Opaque == b.Opaque &&
+		return a.Mode == b.Mode && a.UID == b.UID && a.GID == b.GID && a.Link == b.Link && a.Capability == b.Capability && a.Removed == b.Removed && a.Opaque == b.Opaque &&
 			a.Modified.Equal(b.Modified) && bytes.Equal(a.Content, b.Content)
 	})
 }

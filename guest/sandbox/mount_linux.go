@@ -43,8 +43,8 @@ func (p *first) mount() error {
 	if err := bind(p.setup.Program, inRoot(programFile), unix.MS_RDONLY); err != nil {
 		return err
 	}
-	for _, d := range []string{"run", "tmp"} {
-		if err := bind(filepath.Join(p.setup.Dir, d), inRoot(d), 0); err != nil {
+	for _, d := range []string{"run", "tmp"} { // nosuid, as the overlays are: see special_linux.go
+		if err := bind(filepath.Join(p.setup.Dir, d), inRoot(d), unix.MS_NODEV|unix.MS_NOSUID); err != nil {
 			return err
 		}
 	}
@@ -87,7 +87,7 @@ func (p *first) overlay(name, lower string) error {
 		suffix = "-" + name
 	}
 	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,userxattr", lower, escape(filepath.Join(p.setup.Dir, upperDir+suffix)), escape(filepath.Join(p.setup.Dir, workDir+suffix)))
-	if err := unix.Mount("overlay", filepath.Join(p.setup.Dir, rootDir, name), "overlay", unix.MS_NODEV, options); err != nil {
+	if err := unix.Mount("overlay", filepath.Join(p.setup.Dir, rootDir, name), "overlay", unix.MS_NODEV|unix.MS_NOSUID, options); err != nil {
 		return fmt.Errorf("overlay of /%s: %w", name, err)
 	}
 	return nil

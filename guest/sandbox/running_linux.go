@@ -60,7 +60,9 @@ func (r *session) stat(name string) (Node, error) {
 	if err != nil {
 		return Node{}, err
 	}
-	return Node{Mode: info.Mode(), UID: int(st.Uid), GID: int(st.Gid), Modified: info.ModTime()}, nil
+	n := Node{Mode: info.Mode(), UID: int(st.Uid), GID: int(st.Gid), Modified: info.ModTime()}
+	n.specialOf(f)
+	return n, nil
 }
 
 func (r *session) readDir(name string) ([]Entry, error) {
@@ -172,7 +174,12 @@ func (r *session) putNode(name string, n Node) error {
 // fill writes a file and closes it.
 func (r *session) fill(f *os.File, n Node) error {
 	_, err := f.Write(n.Content)
-	return errors.Join(err, r.chown(f, n), f.Chmod(n.Mode.Perm()), f.Close())
+	for name, value := range n.special() {
+		if err == nil {
+			err = unix.Fsetxattr(int(f.Fd()), name, []byte(value), 0)
+		}
+	}
+	return errors.Join(err, r.chown(f, n), f.Chmod(plainMode(n.Mode)), f.Close())
 }
 
 func (r *session) chown(f *os.File, n Node) error {

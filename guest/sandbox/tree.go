@@ -22,6 +22,9 @@ type Node struct {
 	Content  []byte // content of a regular file
 	Link     string // target of a symbolic link
 	Modified time.Time
+	// Capability is the value of a program's attribute security.capability (capabilities(7)). It is
+	// kept, and has no effect.
+	Capability string
 	// Removed is a whiteout: nothing of this name is seen of the layers below.
 	Removed bool
 	// Opaque is a directory that hides the directory of that name in the layers below.
@@ -46,6 +49,9 @@ const (
 // literalRecord marks a file whose name begins as a whiteout's, but which is none. Its key has the
 // form of a vendor's own (POSIX pax, "pax Extended Header").
 const literalRecord = "METALAB.literal"
+
+// capabilityRecord has a file's capabilities, as GNU tar writes them.
+const capabilityRecord = "SCHILY.xattr.security.capability"
 
 // maxLayer is how many bytes a layer may have unpacked.
 const maxLayer = 1 << 30
@@ -86,6 +92,12 @@ func writeNode(w *tar.Writer, name string, n Node) error {
 	}
 	if !n.Removed && strings.HasPrefix(path.Base(name), whiteout) {
 		h.PAXRecords = map[string]string{literalRecord: "1"}
+	}
+	if n.Capability != "" {
+		if h.PAXRecords == nil {
+			h.PAXRecords = map[string]string{}
+		}
+		h.PAXRecords[capabilityRecord] = n.Capability
 	}
 	if err := w.WriteHeader(&h); err != nil {
 		return err
@@ -192,7 +204,7 @@ func (t Tree) add(h *tar.Header, r io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		n.Content = content
+		n.Content, n.Capability = content, h.PAXRecords[capabilityRecord]
 	default:
 		return fmt.Errorf("%s: type %q is not stored", name, h.Typeflag)
 	}
