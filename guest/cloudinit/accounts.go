@@ -108,17 +108,24 @@ func (a *accounts) known(u user) user {
 
 // change replaces the password of an existing user, or locks it.
 func (a *accounts) change(u user) {
+	a.shadow(u.name, func(fields []string) {
+		fields[1] = cmp.Or(u.hashedPasswd, fields[1])
+		if !u.unlocked && !strings.HasPrefix(fields[1], "!") {
+			fields[1] = "!" + fields[1]
+		}
+	})
+}
+
+// shadow changes the fields of a user in /etc/shadow, if they are there: at least three.
+func (a *accounts) shadow(name string, change func(fields []string)) {
 	f, ok := a.root.Get("etc/shadow")
 	if !ok {
 		return
 	}
 	var out strings.Builder
 	for line := range strings.Lines(string(f.Content)) {
-		if fields := strings.Split(line, ":"); fields[0] == u.name && len(fields) > 1 {
-			fields[1] = cmp.Or(u.hashedPasswd, fields[1])
-			if !u.unlocked && !strings.HasPrefix(fields[1], "!") {
-				fields[1] = "!" + fields[1]
-			}
+		if fields := strings.Split(line, ":"); fields[0] == name && len(fields) > 2 {
+			change(fields)
 			line = strings.Join(fields, ":")
 		}
 		out.WriteString(line)

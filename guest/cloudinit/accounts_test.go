@@ -99,3 +99,30 @@ func TestUsersThatAreThereStay(t *testing.T) {
 		t.Errorf("keys %q, homes %q and %q, ignored %q", got, files["home/games/.ssh"], files["home/ann"], r.Ignored)
 	}
 }
+
+// A password that cannot be set is named, and those beside it are set.
+func TestPasswordsThatAreNotSetAreReported(t *testing.T) {
+	root := Root{
+		"etc/passwd": {Content: []byte("ann:x:1:1:::\nbob:x:2:2:::\n")}, "etc/shadow": {Content: []byte("ann:!:1::::::\nbob:!:1::::::\n")},
+	}
+	files, r := applyTo(root, withConfig("users: []", "ssh_pwauth: maybe", "chpasswd:", "  expire: false", "  list: ['ann:secret', nothing, 'bob:$6$s$h', 'nobody:$6$s$h']",
+		"  users: [{name: ann, password: x}, {name: ann, password: x, type: RANDOM}, {password: x, type: hash}, {name: ann, type: hash}, 7]"))
+	if got, want := files["etc/shadow"], "0000 : ann:!:1::::::\nbob:$6$s$h:19000::::::\n"; got != want {
+		t.Errorf("shadow is %q, want %q", got, want)
+	}
+	var found []string
+	for _, want := range []string{
+		"the password of ann is not set: it is a text", `"nothing" has no colon`, "that of ann is a text: give type: hash", "it has no name", "ann has no password", "it is no mapping",
+		"the password of nobody is not set: there is no such user", `"maybe" is not one of true, false, unchanged`,
+	} {
+		if strings.Contains(strings.Join(r.Ignored, "\n"), want) {
+			found = append(found, want)
+		}
+	}
+	if len(found) != 8 || len(r.Ignored) != 9 { // two entries are texts
+		t.Errorf("ignored %q, of which only %q are expected", r.Ignored, found)
+	}
+	if _, r := apply(withConfig("chpasswd: [x]", "ssh_pwauth: {}")); len(r.Ignored) != 2 {
+		t.Errorf("ignored %q, want both keys", r.Ignored)
+	}
+}

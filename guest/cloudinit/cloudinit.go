@@ -71,6 +71,7 @@ func Configure(i Instance, root Root) Result {
 	applyNetwork(i, root, &r)
 	c.users(i, root, &r)
 	c.writeFiles(root, &r)
+	c.Passwords.apply(root, &r)
 	c.commands(user, vendor, i, root, &r)
 	return r
 }

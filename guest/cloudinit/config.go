@@ -76,6 +76,7 @@ type config struct {
 	DisableRoot     bool
 	Files           []file
 	Boot, Run       []string
+	Passwords       passwords
 	Timezone, Words string // Words is the locale
 	ManageHosts     string
 }
@@ -105,9 +106,16 @@ var keys = map[string]func(*config, *yaml.Node, *Result) error{
 	"groups":              func(c *config, n *yaml.Node, _ *Result) error { c.Groups = n; return nil },
 	"ssh_authorized_keys": func(c *config, n *yaml.Node, _ *Result) error { c.Keys = scalars(n); return nil },
 	"disable_root":        func(c *config, n *yaml.Node, _ *Result) error { c.DisableRoot = isTrue(n); return nil },
+	"chpasswd":            func(c *config, n *yaml.Node, r *Result) error { return c.Passwords.chpasswd(n, r) },
+	"ssh_pwauth":          func(c *config, n *yaml.Node, r *Result) error { return c.Passwords.ssh(n, r) },
 	"write_files":         func(c *config, n *yaml.Node, r *Result) (err error) { c.Files, err = filesOf(n, r); return err },
 	"timezone":            func(c *config, n *yaml.Node, _ *Result) (err error) { c.Timezone, err = aText(n); return err },
-	"locale":              func(c *config, n *yaml.Node, _ *Result) (err error) { c.Words, err = aText(n); return err },
+	"locale": func(c *config, n *yaml.Node, _ *Result) (err error) {
+		if c.Words, err = aText(n); slices.Contains([]string{"off", "0", "no", "false"}, strings.ToLower(strings.TrimSpace(c.Words))) {
+			c.Words = ""
+		}
+		return err
+	},
 	"bootcmd": func(c *config, n *yaml.Node, r *Result) (err error) {
 		c.Boot, err = commands("bootcmd", n, r)
 		return err

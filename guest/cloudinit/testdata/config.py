@@ -27,7 +27,7 @@ SYSTEM = {
     },
 }
 BASE = {"users": ["default"], "disable_root": True, "preserve_hostname": False, "system_info": SYSTEM}
-MODULES = ["write_files", "set_hostname", "update_hostname", "update_etc_hosts", "users_groups", "keys", "timezone", "write_files_deferred"]
+MODULES = ["write_files", "set_hostname", "update_hostname", "update_etc_hosts", "users_groups", "keys", "locale", "set_passwords", "timezone", "write_files_deferred"]
 PLACES = ["etc", "home", "root", "srv", "opt", "var/lib/x"]
 LEFT_OUT = {"etc/.pwd.lock"}
 
@@ -127,7 +127,7 @@ def apply(text):
     paths = helpers.Paths({"cloud_dir": "/var/lib/cloud", "templates_dir": "/etc/cloud/templates", "run_dir": "/run/cloud-init"})
     os.makedirs("/var/lib/cloud/data", exist_ok=True)
     distro = distros.fetch("debian")("debian", copy.deepcopy(SYSTEM), paths)
-    distro.update_package_sources = lambda: None
+    distro.manage_service = lambda action, service: None  # sshd is installed
     c = cloud.Cloud(Source(cfg, distro, paths), paths, cfg, distro, helpers.Runners(paths))
     for name in MODULES:
         try:
