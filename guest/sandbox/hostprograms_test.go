@@ -48,15 +48,17 @@ func checkAnswers(t *testing.T, s *sandbox.System, all []answer) {
 func TestModulesOfTheKernel(t *testing.T) {
 	s, m := booted(t)
 	put(t, s, sandbox.Tree{
-		"etc/modules-load.d/a.conf":   sandbox.File(0o644, "# what is needed\nbr_netfilter\n; no\nip-vs\n"),
-		"etc/modprobe.d/a.conf":       sandbox.File(0o644, "alias netdev-* tun\ninstall cramfs /bin/false\ninstall udf /bin/true\ninstall sctp /sbin/x y\nblacklist pcspkr\noptions tun a=b\n"),
-		"lib/modules/1.2/modules.dep": sandbox.File(0o644, strings.ReplaceAll("br_netfilter ip_vs tun cramfs udf sctp pcspkr overlay xfs", " ", ".ko: \nkernel/")+".ko.xz: kernel/x.ko\n"),
+		"etc/modules-load.d/a.conf":           sandbox.File(0o644, "# what is needed\nbr_netfilter\n; no\nip-vs\n"),
+		"usr/local/lib/modules-load.d/a.conf": sandbox.File(0o644, "covered\n"),
+		"usr/local/lib/modules-load.d/0.conf": sandbox.File(0o644, "dummy\n"),
+		"etc/modprobe.d/a.conf":               sandbox.File(0o644, "alias netdev-* tun\ninstall cramfs /bin/false\ninstall udf /bin/true\ninstall sctp /sbin/x y\nblacklist pcspkr\noptions tun a=b\n"),
+		"lib/modules/1.2/modules.dep":         sandbox.File(0o644, strings.ReplaceAll("br_netfilter ip_vs tun cramfs udf sctp pcspkr overlay xfs", " ", ".ko: \nkernel/")+".ko.xz: kernel/x.ko\n"),
 	})
 	if err := s.Boot(); err != nil {
 		t.Fatal(err)
 	}
 	checkAnswers(t, s, []answer{
-		{"lsmod", "Module                  Size  Used by\nip_vs                  36864  0\nbr_netfilter           32768  0\n", "", 0},
+		{"lsmod", "ip_vs                  36864  0\nbr_netfilter           32768  0\ndummy                  36864  0\n", "", 0},
 		{"modprobe overlay", "", "", 0},
 		{"modprobe overlay a=b", "", "", 0},
 		{"modprobe --first-time overlay", "", "modprobe: ERROR: could not insert 'overlay': Module already in kernel\n", 1},
@@ -83,7 +85,7 @@ func TestModulesOfTheKernel(t *testing.T) {
 		{"modprobe", "", "missing parameters", 1},
 		{"rmmod pcspkr", "", "", 0},
 		{"rmmod pcspkr", "", "rmmod: ERROR: Module pcspkr is not currently loaded\n", 1},
-		{"lsmod", "Used by\ntun                    28672  0\noverlay                45056  0\nip_vs ", "", 0},
+		{"lsmod", "Used by\ntun                    28672  0\noverlay                45056  0\n", "", 0},
 		{"modinfo -F name ip-vs", "ip_vs\n", "", 0},
 		{"modinfo -n tun", "/kernel/tun.ko\n", "", 0},
 		{"modinfo nothing", "", "modinfo: ERROR: Module nothing not found.\n", 1},

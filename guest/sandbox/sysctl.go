@@ -114,7 +114,7 @@ func (s *System) applySettings() error {
 	var all []setting
 	err := s.files(func(f files) error {
 		all = settings(f)
-		for _, file := range ordered(f, []string{"etc/modules-load.d", "run/modules-load.d"}) {
+		for _, file := range ordered(f, []string{"etc/modules-load.d", "run/modules-load.d", "usr/local/lib/modules-load.d", "usr/lib/modules-load.d"}) {
 			for _, m := range hostprograms.ModulesOf(readIf(f, file)) {
 				s.kernel.Load(m)
 			}
