@@ -52,6 +52,7 @@ type systems struct {
 	networkSource func(*rack.Host, uint64) (cloudinit.Instance, error)
 	turns         chan struct{}  // holds a token for each first boot that runs commands
 	osReleases    map[int]string // by host, for images of the user's whose rack file names an os-release
+	firstBoots    map[int]string // by host: rackfile.Group.FirstBoot
 	roots         imageRoots
 
 	mu       sync.Mutex
@@ -83,7 +84,7 @@ func newSystems(c *clock.Clock, log *slog.Logger, dir string, hosts []rackfile.H
 	if limits != nil {
 		log.Warn("the lab alone limits the commands of servers, and may be too late", "error", limits)
 	}
-	return &systems{clock: c, log: log, dir: dir, lowers: sandbox.NewLowers(filepath.Join(dir, lowersDir)), turns: make(chan struct{}, 2*runtime.NumCPU()), image: func() string { return "" }, osReleases: osReleases(hosts), running: map[string]*system{}, failures: map[string]Trouble{}}
+	return &systems{clock: c, log: log, dir: dir, lowers: sandbox.NewLowers(filepath.Join(dir, lowersDir)), turns: make(chan struct{}, 2*runtime.NumCPU()), image: func() string { return "" }, osReleases: osReleases(hosts), firstBoots: firstBoots(hosts), running: map[string]*system{}, failures: map[string]Trouble{}}
 }
 
 // memoryStore stores the layer of a live system as long as it runs.
@@ -256,6 +257,10 @@ func (y *systems) boot(x *system, console io.Writer) {
 		}
 	}
 	i, from, err := y.source(x)
+	if (err == nil || errors.Is(err, cloudinit.ErrNoSource)) && y.bootsByImage(x, console) {
+		y.bootByImage(x, i, console, once, fail)
+		return
+	}
 	var result cloudinit.Result
 	first := false
 	switch {

@@ -394,6 +394,15 @@ func TestRead(t *testing.T) {
 			}
 			continue
 		}
+		for name := range got.Files {
+			if string(got.Files[name]) != tt.files[name] {
+				t.Errorf("%s: the file %s is kept as %q", tt.name, name, got.Files[name])
+			}
+		}
+		if len(got.Files) == 0 || len(got.UserData) > 0 && len(got.Files) < 2 {
+			t.Errorf("%s: %d files are kept", tt.name, len(got.Files))
+		}
+		got.Files = nil
 		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v %s", tt.name, err, diff)
 		}

@@ -53,11 +53,27 @@ type Instance struct {
 	NICs map[string]string
 	// Interfaces reports an interfaces(5) in the data source, which is not read.
 	Interfaces bool
+	// Files are the files of the volume that were read, by their names in it: what another reader of
+	// the data source needs.
+	Files map[string][]byte
 }
 
 // Read reads the data source of a volume.
 func Read(volume fs.FS) (Instance, error) {
-	for _, read := range []func(fs.FS) (Instance, error){readConfigDrive, readNoCloud} {
+	seen := recorded{volume, map[string][]byte{}}
+	i, err := readVolume(seen)
+	i.Files = seen.files
+	return i, err
+}
+
+// recorded is a volume that keeps what is read of it.
+type recorded struct {
+	fs.FS
+	files map[string][]byte
+}
+
+func readVolume(volume recorded) (Instance, error) {
+	for _, read := range []func(recorded) (Instance, error){readConfigDrive, readNoCloud} {
 		i, err := read(volume)
 		if !errors.Is(err, ErrNoSource) {
 			return i, err
@@ -68,7 +84,7 @@ func Read(volume fs.FS) (Instance, error) {
 
 // readConfigDrive reads openstack/VERSION, of the latest version that has metadata
 // (OpenStack, "Config drive": clients take the last one that they know).
-func readConfigDrive(volume fs.FS) (Instance, error) {
+func readConfigDrive(volume recorded) (Instance, error) {
 	entries, err := fs.ReadDir(volume, "openstack")
 	if err != nil {
 		return Instance{}, ErrNoSource
@@ -116,7 +132,7 @@ func readConfigDrive(volume fs.FS) (Instance, error) {
 }
 
 // readNoCloud reads meta-data and user-data, both of which a volume of NoCloud has.
-func readNoCloud(volume fs.FS) (Instance, error) {
+func readNoCloud(volume recorded) (Instance, error) {
 	b, err := readFile(volume, "meta-data")
 	if errors.Is(err, fs.ErrNotExist) {
 		return Instance{}, ErrNoSource
@@ -157,7 +173,7 @@ func ParseNoCloud(metaData []byte) (Instance, error) {
 }
 
 // readData reads the files that exist.
-func (i *Instance) readData(volume fs.FS, files map[string]*[]byte) error {
+func (i *Instance) readData(volume recorded, files map[string]*[]byte) error {
 	for name, to := range files {
 		b, err := readFile(volume, name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -168,7 +184,7 @@ func (i *Instance) readData(volume fs.FS, files map[string]*[]byte) error {
 	return nil
 }
 
-func readFile(volume fs.FS, name string) ([]byte, error) {
+func readFile(volume recorded, name string) ([]byte, error) {
 	f, err := volume.Open(name)
 	if err != nil {
 		return nil, err
@@ -181,6 +197,7 @@ func readFile(volume fs.FS, name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cloudinit: %s: %w", name, err)
 	}
+	volume.files[name] = b
 	return b, nil
 }
 

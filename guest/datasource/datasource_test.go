@@ -58,15 +58,29 @@ func (s seed) want() cloudinit.Instance {
 	}
 	if _, has := s["meta-data"]; !has {
 		return cloudinit.Instance{
+			Files: s.read("openstack/latest/meta_data.json", "openstack/latest/user_data", "openstack/latest/vendor_data.json", "openstack/latest/vendor_data2.json", "openstack/latest/network_data.json"),
+
 			Source: cloudinit.ConfigDrive, ID: "i-1", Hostname: "node-7", UserData: data("openstack/latest/user_data"), VendorData2: data("openstack/latest/vendor_data2.json"),
 			MetaData: map[string]any{"uuid": "i-1", "hostname": "node-7"},
 		}
 	}
 	return cloudinit.Instance{
+		Files:  s.read("meta-data", "user-data", "vendor-data", "network-config"),
 		Source: cloudinit.NoCloud, ID: "i-1", Hostname: "node-7",
 		UserData: data("user-data"), VendorData: data("vendor-data"), NetworkData: data("network-config"),
 		MetaData: map[string]any{"instance-id": "i-1", "local-hostname": "node-7"},
 	}
+}
+
+// read returns the files of a seed that are there.
+func (s seed) read(names ...string) map[string][]byte {
+	out := map[string][]byte{}
+	for _, n := range names {
+		if text, has := s[n]; has {
+			out[n] = []byte(text)
+		}
+	}
+	return out
 }
 
 // newFile returns an empty file of a size.

@@ -86,7 +86,7 @@ type Detail struct {
 	BMC          string       `json:"bmc"` // version of its firmware
 	Running      string       `json:"running,omitempty"`
 	Files        string       `json:"files,omitempty"` // what the files of the running system are, for people
-	Boots        uint64       `json:"boots"` // number of POSTs
+	Boots        uint64       `json:"boots"`           // number of POSTs
 	Override     Override     `json:"override"`
 	Order        []BootOption `json:"order"`
 	NICs         []NIC        `json:"nics"`

@@ -119,6 +119,7 @@ func (l *Lab) hostProblems() (out []error) {
 		need(isLabel(g.NamePrefix, 50), g.Field+".namePrefix", "%q: "+labelForm, g.NamePrefix, 50)
 		g.IPMI.problems(func(ok bool, field, text string, args ...any) { need(ok, g.Field+".ipmi."+field, text, args...) })
 		osReleaseProblems(g.OSRelease, func(ok bool, field, text string, args ...any) { need(ok, g.Field+".osRelease."+field, text, args...) })
+		need(slices.Contains([]string{"", FirstBootLab, FirstBootImage}, g.FirstBoot), g.Field+".firstBoot", "%q: use lab or image", g.FirstBoot)
 		if g.Count > 0 {
 			total = min(total+min(g.Count, MaxHosts+1), 2*MaxHosts+2)
 		}

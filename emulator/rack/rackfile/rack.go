@@ -77,9 +77,13 @@ type Group struct {
 	// "power-settle-409 for=30s".
 	Quirks []string `json:"quirks,omitempty"`
 	// OSRelease are fields of os-release(5) of the servers that boot an image of the
-	// user's: {ID: ubuntu, VERSION_ID: "22.04", VERSION_CODENAME: jammy}; absent: those of
-	// the lab's image. The server's other files follow them.
+	// user's whose root file system the lab cannot read: {ID: ubuntu, VERSION_ID: "22.04",
+	// VERSION_CODENAME: jammy}; absent: those of the lab's image. The server's other files
+	// follow them.
 	OSRelease map[string]string `json:"osRelease,omitempty"`
+	// FirstBoot is who applies the data source of cloud-init: image, the cloud-init of the
+	// image that was written, at each boot as there; lab, the lab's reader. Default lab.
+	FirstBoot string `json:"firstBoot,omitempty"`
 }
 
 // QuirkText returns the quirks as one text, which is equal for equal quirks.
@@ -114,7 +118,14 @@ type Host struct {
 	Quirks  string // QuirkText of its group
 	// OSRelease is the text of os-release(5) of its group; "" for that of the lab's image.
 	OSRelease string
+	FirstBoot string // that of its group; "": FirstBootLab
 }
+
+// Values of Group.FirstBoot.
+const (
+	FirstBootLab   = "lab"
+	FirstBootImage = "image"
+)
 
 // Default returns a rack with a number of generic hosts, node-0 and up, and one
 // administrator whose password the rack makes.
@@ -209,7 +220,7 @@ func (l *Lab) Each() []Host {
 			}
 			hosts = append(hosts, Host{
 				Index: len(hosts), Name: fmt.Sprintf("%s-%d", g.NamePrefix, next[g.NamePrefix]), Profile: g.Profile, Rack: g.Rack, IPMI: g.IPMI.Text(), Quirks: g.QuirkText(),
-				OSRelease: osReleaseText(g.OSRelease),
+				OSRelease: osReleaseText(g.OSRelease), FirstBoot: g.FirstBoot,
 			})
 			next[g.NamePrefix]++
 		}
@@ -280,6 +291,9 @@ func (h Host) describe() string {
 	}
 	if h.OSRelease != "" {
 		what += ", osRelease: " + strings.ReplaceAll(strings.TrimSuffix(h.OSRelease, "\n"), "\n", ", ")
+	}
+	if h.FirstBoot != "" {
+		what += ", firstBoot: " + h.FirstBoot
 	}
 	return fmt.Sprintf("%s (%s)", h.Name, what)
 }
