@@ -143,7 +143,20 @@ func (c *Cache) build(ctx context.Context, key string, open func() (io.ReaderAt,
 		return errors.Join(fmt.Errorf("rootfs: cache: %w", err), removeAll(part))
 	}
 	c.at("renamed")
-	return syncAll(c.Dir)
+	return syncDir(c.Dir)
+}
+
+// syncDir writes the names of a directory to the disk.
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("rootfs: cache: %w", err)
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("rootfs: cache: sync of %s: %w", dir, err)
+	}
+	return nil
 }
 
 // List returns what is in the cache, the most recently used first.
