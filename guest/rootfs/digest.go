@@ -47,6 +47,7 @@ type digest struct {
 	links       map[uint64]int64 // which file, in the order of the walk, has an inode of several names
 	dirs        map[uint64]bool
 	files, data int64
+	listed      int64 // names
 	number      [8]byte
 }
 
@@ -105,7 +106,7 @@ func (d *digest) directory(name string, in Inode, depth int) error {
 	}
 	var entries []Entry
 	err := d.from.List(in, func(e Entry) error {
-		if int64(len(entries)) >= d.limits.Files {
+		if d.listed++; d.listed > d.limits.Files {
 			return &LimitError{What: "files", Limit: d.limits.Files}
 		}
 		entries = append(entries, e)
@@ -134,7 +135,7 @@ func (d *digest) regular(in Inode) error {
 	if err != nil {
 		return err
 	}
-	d.text(string(all["security.capability"]))
+	d.text(string(capabilityOf(all)))
 	d.int(in.Size)
 	data, holes := sha256.New(), sha256.New()
 	end := int64(0)

@@ -27,6 +27,7 @@ const (
 	deepest      = 128      // directories in each other; each takes a descriptor
 	spare        = 64 << 20 // bytes that stay free
 	diskBlock    = 4096     // bytes that files are charged in
+	linkName     = 32       // bytes of memory for the names of files with several, for each file that there may be
 	maxOwner     = 65536    // users and groups that a usual user namespace has
 )
 
@@ -110,6 +111,7 @@ type unpacking struct {
 	dirs        map[uint64]bool   // that were written
 	files       int64
 	data, bytes int64 // written; that files take
+	linkNames   int64 // bytes in links
 	looked      int64 // how much was written when the free space was looked at
 }
 
@@ -206,7 +208,7 @@ func (w *unpacking) file(dir int, base, name string, in Inode, depth int) error 
 	case fs.ModeSymlink:
 		var to string
 		if to, err = w.from.Link(in); err == nil {
-			err = unix.Symlinkat(to, dir, base)
+			err = errors.Join(w.wrote(len(to)), unix.Symlinkat(to, dir, base))
 		}
 	case fs.ModeNamedPipe:
 		if err = mkfifo(dir, base); errors.Is(err, errors.ErrUnsupported) {
@@ -220,9 +222,24 @@ func (w *unpacking) file(dir int, base, name string, in Inode, depth int) error 
 	}
 	given, err := w.finish(dir, base, name, in)
 	if in.Links > 1 {
+		if w.linkNames += int64(len(name)); w.linkNames > linkName*w.limits.Files {
+			return &LimitError{What: "bytes in the names of hard links", Limit: linkName * w.limits.Files}
+		}
 		w.links[in.Number] = linked{name, given}
 	}
 	return err
+}
+
+// wrote adds bytes to what was written.
+func (w *unpacking) wrote(n int) error {
+	if w.data += int64(n); w.data > w.limits.Bytes {
+		return &LimitError{What: "bytes", Limit: w.limits.Bytes}
+	}
+	if w.data-w.looked > spare/2 { // not every file system knows how much it has
+		w.looked = w.data
+		return requireSpace(w.dir, spare)
+	}
+	return nil
 }
 
 func (w *unpacking) regular(dir int, base string, in Inode) error {
@@ -236,14 +253,8 @@ func (w *unpacking) regular(dir int, base string, in Inode) error {
 		if err := w.ctx.Err(); err != nil {
 			return err
 		}
-		if w.data += int64(len(b)); w.data > w.limits.Bytes {
-			return &LimitError{What: "bytes", Limit: w.limits.Bytes}
-		}
-		if w.data-w.looked > spare/2 { // not every file system knows how much it has
-			w.looked = w.data
-			if err := requireSpace(w.dir, spare); err != nil {
-				return err
-			}
+		if err := w.wrote(len(b)); err != nil {
+			return err
 		}
 		w.bytes += (int64(len(b)) + diskBlock - 1) / diskBlock * diskBlock
 		end = off + int64(len(b))
@@ -294,12 +305,26 @@ func (w *unpacking) describe(name string, in Inode, given bool) error {
 		if err != nil {
 			return fmt.Errorf("rootfs: /%s: %w", name, err)
 		}
-		capability = all["security.capability"]
+		capability = capabilityOf(all)
 	}
 	if given && capability == nil && in.Mode&(fs.ModeSetuid|fs.ModeSetgid) == 0 {
 		return nil
 	}
+	if err := w.wrote(len(name)); err != nil { // it may be in thousands of lines
+		return err
+	}
 	return w.manifest.Encode(line(name, in, capability))
+}
+
+// maxCapability is sizeof(struct vfs_ns_cap_data) of linux/capability.h: to the kernel a longer
+// attribute is none.
+const maxCapability = 24
+
+func capabilityOf(attributes map[string][]byte) []byte {
+	if c := attributes["security.capability"]; len(c) <= maxCapability {
+		return c
+	}
+	return nil
 }
 
 // openat opens a file in a directory, and no link.

@@ -24,6 +24,7 @@ const dangerous = `ea_set /etc/tiny security.capability cap
 ea_set /etc/tiny user.overlay.whiteout y
 ea_set /etc/small trusted.overlay.opaque y
 ea_set /etc/small user.name value
+ea_set /etc/small security.capability longer-than-a-capability-can-be
 sif /etc/tiny uid 70000
 sif /etc/shadow gid 42
 cd /etc
@@ -148,6 +149,9 @@ func TestUnpackDescribesWhatTheDiskHasNot(t *testing.T) {
 	if got := root.Capability("etc/tiny"); string(got) != "cap" {
 		t.Errorf("Capability(etc/tiny) = %q", got)
 	}
+	if got := root.Capability("etc/small"); got != nil {
+		t.Errorf("Capability(etc/small) = %q", got)
+	}
 	if st := stat(t, root, "etc/empty"); st.Size != 5000 || st.Blocks != 0 { // a hole alone
 		t.Errorf("etc/empty has %d bytes in %d blocks", st.Size, st.Blocks)
 	}
@@ -187,10 +191,22 @@ func TestUnpackStopsAndLeavesNothing(t *testing.T) {
 		}
 		absent(t, dir)
 	}
+	var names strings.Builder // each of these files has a name that is to be kept
+	for i := range 700 {
+		fmt.Fprintf(&names, "sif \"/usr/share/many/a file with a name that is somewhat long %d\" links_count 2\n", i)
+	}
+	named := makeExt(t, makeTree(t), "64M")
+	edit(t, named, names.String())
+	dir := filepath.Join(t.TempDir(), "root")
+	var limit *rootfs.LimitError
+	if _, err := rootfs.Unpack(t.Context(), find(t, named), dir, rootfs.Limits{Files: 1000}); !errors.As(err, &limit) || !strings.Contains(err.Error(), "names of hard links") {
+		t.Errorf("Unpack() = %v", err)
+	}
+	absent(t, dir)
+
 	found := find(t, image)
 	ctx, cancel := context.WithCancel(t.Context())
 	found.Reader = &counting{Reader: found.Reader, at: 200, then: cancel}
-	dir := filepath.Join(t.TempDir(), "root")
 	if _, err := rootfs.Unpack(ctx, found, dir, rootfs.Limits{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Unpack() = %v", err)
 	}
