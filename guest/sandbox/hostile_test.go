@@ -233,6 +233,26 @@ func TestForkLoopsAreKilled(t *testing.T) {
 	runs(t, s)
 }
 
+// Memory that no process maps counts, where no control group does: that of memfd_create(2), once for all
+// that have it open and not beside its mappings, and of segments of shared memory that are detached.
+func TestMemoryWithoutMappingsIsLimited(t *testing.T) {
+	needNamespaces(t)
+	s, _ := booted(t, func(c *sandbox.Config) { c.Limits, c.RequireLimits = sandbox.Limits{Memory: 64 << 20}, false })
+	s.SetControlGroups(t.TempDir())
+	const write = "import ctypes, mmap, os, time\nf = os.memfd_create(\"x\")\n"
+	for line, killed := range map[string]bool{
+		write + "os.write(f, bytes(30 << 20)); os.write(f, bytes(50 << 20)); time.sleep(30)":                                                                                                                                    true,
+		write + "os.posix_fallocate(f, 0, 40 << 20); os.fork(); os.fork(); time.sleep(3)":                                                                                                                                       false,
+		write + "os.posix_fallocate(f, 0, 40 << 20); m = mmap.mmap(f, 40 << 20); s = sum(m[::4096]); time.sleep(3)":                                                                                                             false,
+		"import ctypes, time\nc = ctypes.CDLL(None)\nc.shmat.restype = ctypes.c_void_p\nn = c.shmget(0, 80 << 20, 0o1600)\np = c.shmat(n, None, 0)\nctypes.memset(p, 1, 80 << 20)\nc.shmdt(ctypes.c_void_p(p))\ntime.sleep(30)": true,
+	} {
+		out, code := run(t, s, "python3 -c '"+line+"'")
+		if (code != 0) != killed || strings.Contains(out, "killed: more than 64 MiB of memory") != killed {
+			t.Errorf("%s\n= code %d, %q, want it killed: %t", line, code, out, killed)
+		}
+	}
+}
+
 // Directories below each other take neither the descriptors of this program nor the system.
 func TestNestedDirectoriesAreBounded(t *testing.T) {
 	const nest = `python3 -c '

@@ -51,19 +51,25 @@ const watchEvery = 50 * time.Millisecond
 
 // watch ends all processes that together exceed a limit.
 func (p *first) watch() {
+	unmapped, looks := int64(0), 0
 	for range time.Tick(watchEvery) {
 		all := processes()
+		if looks++; looks%unmappedEvery == 0 {
+			unmapped = unmappedOf(all)
+		}
 		if len(all) < 4*p.setup.Limits.Processes { // else counting is too slow
 			all = living()
 		}
 		reason := ""
 		if len(all) > p.setup.Limits.Processes {
 			reason = fmt.Sprintf("killed: more than %d processes", p.setup.Limits.Processes)
-		} else if used := memoryOf(all, p.setup.Limits.Memory); used > p.setup.Limits.Memory {
+		} else if used := memoryOf(all, unmapped, p.setup.Limits.Memory); used > p.setup.Limits.Memory {
 			reason = fmt.Sprintf("killed: more than %d MiB of memory", p.setup.Limits.Memory>>20)
 		}
 		if reason != "" {
 			p.killAll(reason)
+			removeSegments()
+			unmapped, looks = 0, 0
 		}
 	}
 }
@@ -79,7 +85,9 @@ func (p *first) killAll(reason string) {
 
 // memoryOf returns the memory of processes in bytes, but for that of files (proc_pid_statm(5)). What
 // they share is counted only where it could exceed the limit: the kernel walks all pages for that.
-func memoryOf(pids []int, limit int64) (sum int64) {
+// Memory that need not be mapped counts as well where it is more than what is mapped: the one may be
+// the other.
+func memoryOf(pids []int, unmapped, limit int64) (sum int64) {
 	page, shared := int64(os.Getpagesize()), int64(0)
 	for _, pid := range pids {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
@@ -95,13 +103,14 @@ func memoryOf(pids []int, limit int64) (sum int64) {
 		sum += (r - s) * page
 		shared += s * page
 	}
-	if sum > limit || sum+shared <= limit {
+	if sum > limit || sum+max(shared, unmapped) <= limit {
 		return sum
 	}
+	mapped := int64(0)
 	for _, pid := range pids {
-		sum += sharedOf(pid)
+		mapped += sharedOf(pid)
 	}
-	return sum
+	return sum + max(mapped, unmapped)
 }
 
 // sharedOf returns the part of a process of the memory that processes share and that is no file's,
