@@ -100,6 +100,11 @@ func (s *System) setHostname(name string, names []string) (string, int) {
 		s.values.Lock()
 		s.values.hostname = name
 		s.values.Unlock()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.session != nil {
+			s.session.rename(name)
+		}
 	}
 	return "", 0
 }

@@ -342,7 +342,22 @@ func TestHostnamectl(t *testing.T) {
 	next, _ := booted(t, func(c *sandbox.Config) { c.Store = m })
 	checkAnswers(t, next, []answer{{"hostnamectl --transient status", "web-2\n", "", 0}})
 	needNamespaces(t)
-	if out, _ := run(t, s, "hostname"); out != "web-3\n" {
-		t.Errorf("a command sees the host name %q", out)
+	if out, _ := run(t, s, "hostname; hostnamectl set-hostname web-4; hostname; uname -n"); out != "web-3\nweb-4\nweb-4\n" {
+		t.Errorf("a command sees the host names %q", out)
 	}
+}
+
+// A server has all its devices when it boots: there is nothing to wait for (udevadm(8)).
+func TestUdevadm(t *testing.T) {
+	s, _ := booted(t)
+	checkAnswers(t, s, []answer{
+		{"udevadm settle --timeout=30", "", "", 0},
+		{"udevadm trigger --subsystem-match=net", "", "", 0},
+		{"udevadm control --reload", "", "", 0},
+		{"udevadm control", "", "control needs an option", 1},
+		{"udevadm -d test-builtin net_setup_link /sys/class/net/eno1", "", "", 0},
+		{"udevadm --version", "252\n", "", 0},
+		{"udevadm info /dev/sda", "", "info is not done here", 1},
+		{"udevadm settel", "", "unknown command 'settel'", 1},
+	})
 }

@@ -125,6 +125,8 @@ func runInit() error {
 			ask := p.asking[r.ID]
 			p.mu.Unlock()
 			switch {
+			case r.Hostname != "":
+				_ = unix.Sethostname([]byte(r.Hostname)) // who asks has checked it
 			case r.Kill && r.ID == 0:
 				p.killAll(r.Reason)
 			case r.Kill:

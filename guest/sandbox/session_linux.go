@@ -72,6 +72,7 @@ type request struct {
 	Signal   int    // by which it is killed; 0: SIGKILL
 	Reason   string // shown by those that are killed
 	Service  *attributes
+	Hostname string // the host name is this from now on
 	// Answer to a program's message.
 	Output string
 	Code   int
@@ -274,6 +275,11 @@ func (r *session) start(s *System) error {
 		s.unlimited.Do(func() { s.report("%v; this program watches them", &LimitsError{err}) })
 	}
 	return nil
+}
+
+// rename gives a root in which processes run a host name.
+func (r *session) rename(name string) {
+	_ = r.send(request{Hostname: name}) // else the session has ended
 }
 
 func (r *session) hasEnded() bool {

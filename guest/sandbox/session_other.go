@@ -52,6 +52,7 @@ func (*session) size() (int64, error)                                      { ret
 func (*session) hasEnded() bool                                            { return true }
 func (*session) newest() int                                               { return 0 }
 func (*session) processes() int                                            { return 0 }
+func (*session) rename(string)                                             {}
 func (*session) emptied(time.Duration) bool                                { return true }
 func (*session) cpuTime() time.Duration                                    { return 0 }
 func (*session) end() error                                                { return nil }

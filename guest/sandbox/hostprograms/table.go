@@ -7,5 +7,5 @@ var Programs = map[string]Program{
 	"mount": {run: mount, input: mountInput, process: true}, "umount": {run: umount, input: mountInput, process: true}, "swapon": {run: swapon}, "swapoff": {run: swapoff},
 	"crontab":  {run: crontab, input: crontabInput},
 	"auditctl": {run: auditctl}, "augenrules": {run: augenrules}, "chronyc": {run: chronyc},
-	"timedatectl": {run: timedatectl}, "localectl": {run: localectl}, "loginctl": {run: loginctl},
+	"timedatectl": {run: timedatectl}, "localectl": {run: localectl}, "udevadm": {run: udevadm}, "loginctl": {run: loginctl},
 }
