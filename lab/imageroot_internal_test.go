@@ -14,6 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/configdrive"
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/guest/sandbox"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 	"github.com/metalab-dev/metalab/scenarios/smallroot"
@@ -48,19 +49,7 @@ func TestServersBootTheRootOfTheirImage(t *testing.T) {
 	}()
 	boot := func(h *rack.Host, reset string) *system {
 		t.Helper()
-		boots := h.Machine().Boots
-		if _, err := w.Control().Power(t.Context(), h.Name(), reset); err != nil {
-			t.Fatal(err)
-		}
-		var x *system
-		patience.Await(t, "the server boots", func() bool {
-			if h.Machine().Boots == boots {
-				return false
-			}
-			x, err = w.agents.systems.of(t.Context(), h)
-			return err == nil
-		}, &err)
-		return x
+		return bootOne(t, w, h, reset)
 	}
 	run := func(x *system, line string) string {
 		t.Helper()
@@ -124,6 +113,88 @@ func TestServersBootTheRootOfTheirImage(t *testing.T) {
 	if got := run(boot(hosts[0], "ForceRestart"), "cat /etc/motd; until [ -s /etc/ran ]; do :; done; cat /etc/ran"); got != "of another image\nmoreran\n" {
 		t.Errorf("with another image: %q", got)
 	}
+}
+
+// Where the rack file asks for it, the cloud-init of an image boots its servers, at each boot: behind
+// the seed and around the units. An image without one is booted by the lab's reader, with a word.
+func TestTheCloudInitOfAnImageBootsIt(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	dir := smallroot.New(t, true)
+	without := dir.Disk()
+	dir.Put("usr/bin/cloud-init", `#!/bin/sh
+echo "$*" >> /var/stages
+case $* in
+"init --local") cat /run/cloud-init/cloud.cfg /var/lib/cloud/seed/config_drive/openstack/latest/user_data;;
+init) read old < /var/instance; [ "$old" = one ] || echo one > /var/instance; exit 1;;
+esac
+`, 0o755)
+	dir.Put("var/instance", "none\n", 0o644)
+	dir.Put("etc/systemd/system/unit.service", "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'echo unit >> /var/stages'\n", 0o644)
+	dir.Link("/etc/systemd/system/unit.service", "etc/systemd/system/multi-user.target.wants/unit.service")
+	with := dir.Disk()
+	def, err := rackfile.Parse("lab.yaml", []byte("kind: Lab\nspeed: max\nhosts: [{count: 2, firstBoot: image}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := Start(t.Context(), Config{Dir: t.TempDir(), Settings: Settings{Hosts: 2, Speed: "max", Rack: &def}, Listen: AnyPort})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := w.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	hosts := w.rack.Hosts()
+	for i, image := range [][]byte{with, without} {
+		writeImage(t, hosts[i], image)
+		drive, err := configdrive.Build(job.ConfigDrive{MetaData: []byte(`{"uuid": "one"}`), UserData: []byte("#cloud-config\nhostname: node-7\n")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeConfigDrive(t, hosts[i], drive)
+	}
+	x := bootOne(t, w, hosts[0], "On")
+	says(t, hosts[0], "datasource_list: [ ConfigDrive, None ]\r\n#cloud-config\r\nhostname: node-7")
+	says(t, hosts[0], "cloud-init: cloud-init init ended with code 1")
+	stages := "init --local\ninit\nunit\nmodules --mode=config\nmodules --mode=final\n"
+	awaitFile(t, x, "var/stages", stages)
+	if n, err := x.Stat("var/lib/cloud/seed/config_drive/openstack/latest/user_data"); err != nil || n.Mode.Perm() != 0o600 {
+		t.Errorf("the seed has mode %v, %v, want 0600: user data have passwords", n.Mode, err)
+	}
+	awaitFile(t, bootOne(t, w, hosts[0], "GracefulRestart"), "var/stages", stages+stages)
+
+	x = bootOne(t, w, hosts[1], "On")
+	says(t, hosts[1], "firstBoot is image, but the image has no /usr/bin/cloud-init: the lab reads the data source")
+	awaitFile(t, x, "etc/hostname", "node-7\n")
+}
+
+// awaitFile waits until a file of a system has a content.
+func awaitFile(t *testing.T, x *system, name, want string) {
+	t.Helper()
+	var got []byte
+	patience.Await(t, name+" has its content", func() bool {
+		got, _ = x.ReadFile(name) // it may not be there yet
+		return string(got) == want
+	}, &got)
+}
+
+// bootOne switches a server, and returns its system when the data source was applied.
+func bootOne(t *testing.T, w *Lab, h *rack.Host, reset string) (x *system) {
+	t.Helper()
+	boots := h.Machine().Boots
+	if _, err := w.Control().Power(t.Context(), h.Name(), reset); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	patience.Await(t, "the server boots", func() bool {
+		if h.Machine().Boots == boots {
+			return false
+		}
+		x, err = w.agents.systems.of(t.Context(), h)
+		return err == nil
+	}, &err)
+	return x
 }
 
 // says fails the test unless the console of a server shows a text.
