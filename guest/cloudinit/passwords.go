@@ -123,13 +123,14 @@ func (p *passwords) apply(root Root, r *Result) {
 	if p.auth == "" {
 		return
 	}
-	f, there := root.Get(sshConfig)
+	f, _ := root.Get(sshConfig)
 	name, mode := sshConfig, f.Mode
 	for line := range strings.Lines(string(f.Content)) {
 		if words := strings.Fields(line); len(words) == 2 && strings.EqualFold(words[0], "Include") && words[1] == sshConfigDirs {
 			name, mode = ownSSHConfig, 0o600
 		}
 	}
+	var there bool
 	if f, there = root.Get(name); there {
 		mode = f.Mode
 	}

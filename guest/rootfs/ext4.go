@@ -129,11 +129,11 @@ func openExt(r io.ReaderAt, size int64) (*FileSystem, error) {
 		}
 		return nil, &UnsupportedError{Type: e.kind, What: fmt.Sprintf("incompatible feature %#x (%s)", bit, name)}
 	}
-	if shift := le.Uint32(b[24:]); shift > 6 {
+	shift := le.Uint32(b[24:])
+	if shift > 6 {
 		return nil, e.corrupt("blocks of 2^%d bytes", 10+uint64(shift))
-	} else {
-		e.block = 1024 << shift
 	}
+	e.block = 1024 << shift
 	high := func(at int) uint64 {
 		if e.incompat&incompat64bit == 0 {
 			return 0

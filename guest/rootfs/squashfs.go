@@ -95,11 +95,11 @@ func openSquash(r io.ReaderAt, size int64) (*FileSystem, error) {
 	if v := le.Uint16(b[28:]); v != squashVersion {
 		return nil, &UnsupportedError{Type: "squashfs", What: fmt.Sprintf("version %d", v)}
 	}
-	if used := le.Uint64(b[40:]); used > uint64(size) {
+	used := le.Uint64(b[40:])
+	if used > uint64(size) {
 		return nil, s.corrupt("it has %d bytes, and its partition %d", used, size)
-	} else {
-		s.size = int64(used)
 	}
+	s.size = int64(used)
 	if s.block < minSquash || s.block > maxSquash || s.block&(s.block-1) != 0 {
 		return nil, s.corrupt("blocks of %d bytes", s.block)
 	}

@@ -330,7 +330,9 @@ func BenchmarkUnpack(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.StopTimer()
-			os.RemoveAll(to)
+			if err := os.RemoveAll(to); err != nil {
+				b.Fatal(err)
+			}
 			b.StartTimer()
 		}
 	})
@@ -341,7 +343,9 @@ func BenchmarkUnpack(b *testing.B) {
 				b.Fatalf("%v: %s", err, out)
 			}
 			b.StopTimer()
-			os.RemoveAll(to)
+			if err := os.RemoveAll(to); err != nil {
+				b.Fatal(err)
+			}
 			b.StartTimer()
 		}
 	})

@@ -63,6 +63,7 @@ var Table = []Prerequisite{
 	{Name: "cpio", Get: "Debian: cpio"},
 	{Name: "curl", Get: "Debian: curl"},
 	{Name: "DMTF archive", Optional: true, Get: "DSP8010 and DSP8011 2025.4, at ../shared/data/dmtf-2025.4.zip beside the repository", find: dmtfArchive},
+	{Name: "debootstrap", Admin: true, Get: "Debian: debootstrap"},
 	{Name: "debugfs", Admin: true, Get: "Debian: e2fsprogs"},
 	{Name: "dpkg", Get: "Debian: dpkg"},
 	{

@@ -82,16 +82,24 @@ func (d Dir) Link(to, name string) {
 // Disk returns the bytes of a disk that firmware boots, with the root file system as ext4 in its
 // first partition.
 func (d Dir) Disk() []byte {
-	d.t.Helper()
-	mkfs := prerequisites.Need(d.t, "mkfs.ext4")
-	const mib, size, sector = 1 << 20, 24, 512
-	part := filepath.Join(d.t.TempDir(), "part")
-	out, err := exec.Command(mkfs, "-q", "-d", d.Path, part, fmt.Sprintf("%dM", size)).CombinedOutput()
+	const size = 24
+	return Disk(d.t, d.Path, size)
+}
+
+// Disk returns such a disk with any root file system, whose partition has a size in MiB.
+func Disk(t testing.TB, dir string, size int) []byte {
+	t.Helper()
+	mkfs := prerequisites.Need(t, "mkfs.ext4")
+	const mib, sector = 1 << 20, 512
+	part := filepath.Join(t.TempDir(), "part")
+	out, err := exec.Command(mkfs, "-q", "-d", dir, part, fmt.Sprintf("%dM", size)).CombinedOutput()
 	if err != nil {
-		d.t.Fatalf("mkfs.ext4: %v: %s", err, out)
+		t.Fatalf("mkfs.ext4: %v: %s", err, out)
 	}
 	b, err := os.ReadFile(part)
-	d.check(err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	disk := bytes.Join([][]byte{make([]byte, mib), b}, nil)
 	copy(disk, "\xeb\xfe") // boot code: jump here
 	const bootable, linux = 0x80, 0x83
