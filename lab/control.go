@@ -19,7 +19,7 @@ func (l *Lab) startControl(ctx context.Context) error {
 	}
 	s, err := control.New(control.Config{
 		Files: l.agents.systems.files, FileChanges: l.agents.systems.changes, PutFile: l.agents.systems.putFile, Exec: l.agents.systems.exec,
-		ResetSystem: l.agents.systems.reset, FilesOf: l.agents.systems.filesOf,
+		ResetSystem: l.agents.systems.reset, SystemOf: l.agents.systems.describe,
 		Rack: l.rack, Log: l.cfg.Log, Info: l.info, Down: func() { l.stop(errStopped) }, Remote: remote,
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/guest/cloudinit"
 	"github.com/metalab-dev/metalab/guest/debian"
 	"github.com/metalab-dev/metalab/guest/rootfs"
@@ -105,16 +106,16 @@ type systemRoot struct {
 // describe tells people what the files of the system are.
 func (r *systemRoot) describe(text string) { r.what.Store(&text) }
 
-// filesOf says what the files of the system that a host runs are.
-func (y *systems) filesOf(h *rack.Host) string {
+// describe describes the system that a host runs.
+func (y *systems) describe(h *rack.Host) control.System {
 	os := h.Machine().OS
 	y.mu.Lock()
 	x := y.running[h.Name()]
 	y.mu.Unlock()
 	if x == nil || os == nil || x.os.Boot != os.Boot {
-		return ""
+		return control.System{}
 	}
-	return *x.files.what.Load()
+	return control.System{Files: *x.files.what.Load(), CPU: x.CPUTime().Seconds()}
 }
 
 // rootOfImage returns how the root of a system that has booted a user's image is found. console gets

@@ -14,6 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/configdrive"
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/journal"
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/guest/sandbox"
 	"github.com/metalab-dev/metalab/scenarios/patience"
@@ -62,7 +63,7 @@ func TestServersBootTheRootOfTheirImage(t *testing.T) {
 	hosts := w.rack.Hosts()
 	for i, image := range [][]byte{ours, ours, other} {
 		writeImage(t, hosts[i], image)
-		drive, err := configdrive.Build(job.ConfigDrive{MetaData: []byte(`{"uuid": "` + hosts[i].Name() + `"}`), UserData: []byte("#cloud-config\nhostname: " + hosts[i].Name() + "\nusers: [{name: ann}]\nwrite_files: [{path: /etc/motd, content: more, append: true}]\nruncmd: ['echo ran > /etc/ran']\n")})
+		drive, err := configdrive.Build(job.ConfigDrive{MetaData: []byte(`{"uuid": "` + hosts[i].Name() + `"}`), UserData: []byte("#cloud-config\nhostname: " + hosts[i].Name() + "\nusers: [{name: ann}]\nwrite_files: [{path: /etc/motd, content: more, append: true}]\npackages: [vim]\nruncmd: ['echo ran > /etc/ran']\n")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,6 +82,14 @@ func TestServersBootTheRootOfTheirImage(t *testing.T) {
 		}
 		says(t, h, "The files of this server are those of its image: Small 1, ext4 of partition 1.")
 	}
+	d, err := w.Control().Host(t.Context(), hosts[0].Name())
+	if err != nil || d.CPU <= 0 {
+		t.Errorf("the processes of %s have used %v s of processor time, %v, want some", hosts[0].Name(), d.CPU, err)
+	}
+	entries, _, err := w.rack.Journal().Select(journal.Query{Host: hosts[0].Name(), What: "cloud-init.*"})
+	if err != nil || len(entries) != 1 || !strings.HasPrefix(entries[0].Text, "packages is not applied") {
+		t.Errorf("the journal has %v, %v, want once that packages is not applied", entries, err)
+	}
 	roots, err := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "metalab/roots", strings.Repeat("[0-9a-f]", 64)))
 	if err != nil || len(roots) != 1 {
 		t.Errorf("the cache has %q, %v, want one root file system", roots, err)
@@ -89,7 +98,7 @@ func TestServersBootTheRootOfTheirImage(t *testing.T) {
 	if b, err := x.ReadFile("usr/bin/env"); err != nil || len(b) == 0 {
 		t.Errorf("a server whose image is for another processor has no programs of this machine: %v", err)
 	}
-	d, err := w.Control().Host(t.Context(), hosts[2].Name())
+	d, err = w.Control().Host(t.Context(), hosts[2].Name())
 	for _, want := range []string{"the lab's", "Debian GNU/Linux 12", "arm64", "this machine is " + runtime.GOARCH} {
 		if err != nil || !strings.Contains(d.Files, want) {
 			t.Errorf("the files of %s are %q, %v, want %q in it", hosts[2].Name(), d.Files, err, want)

@@ -254,6 +254,7 @@ func (y *systems) boot(x *system, console io.Writer) {
 	fail := func(what string, err error) {
 		if !errors.Is(err, rack.ErrDown) && !errors.Is(err, sandbox.ErrClosed) {
 			_, _ = fmt.Fprintf(console, "%s: %v\n", what, err) // the console drops what comes late
+			x.host.RecordIgnored(fmt.Sprintf("%s: %v", what, err))
 		}
 	}
 	i, from, err := y.source(x)
@@ -288,6 +289,9 @@ func (y *systems) boot(x *system, console io.Writer) {
 			}
 			for _, line := range result.Lines(i.Source, from) {
 				_, _ = fmt.Fprintln(console, line) // the console drops what comes late
+			}
+			for _, text := range result.Ignored {
+				x.host.RecordIgnored(text)
 			}
 		}
 	}

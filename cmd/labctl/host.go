@@ -240,7 +240,7 @@ func (d shownHost) rows() [][]string {
 	rows := [][]string{
 		{"PROPERTY", "VALUE"},
 		{"name", d.Name}, {"rack", d.Rack}, {"model", d.Manufacturer + " " + d.Model}, {"serial", d.Serial}, {"uuid", d.UUID},
-		{"bios", d.BIOS}, {"bmc", d.BMC}, {"power", d.Power}, {"phase", d.Phase}, {"running", d.Running}, {"files", d.Files},
+		{"bios", d.BIOS}, {"bmc", d.BMC}, {"power", d.Power}, {"phase", d.Phase}, {"running", d.Running}, {"files", d.Files}, {"processor time", fmt.Sprintf("%.2f s", d.CPU)},
 		{"boots", strconv.FormatUint(d.Boots, 10)}, {"boot", d.Boot}, {"redfish", d.Redfish}, {"user", d.Username},
 		{"password", d.Password}, {"sessions", strconv.Itoa(d.Sessions)}, {"log", strconv.Itoa(d.LogEntries) + " entries"},
 	}

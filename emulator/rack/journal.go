@@ -81,6 +81,12 @@ func (h *Host) recordEvents(st *step) {
 	}
 }
 
+// RecordIgnored writes into the journal what the first boot of the host's operating system has left
+// undone, and why.
+func (h *Host) RecordIgnored(text string) {
+	h.rack.journal.Add(journal.Entry{At: h.rack.clock.Now(), Host: h.Name(), Kind: journal.Event, What: "cloud-init.ignored", Text: text})
+}
+
 // RecordCrash writes into the journal why the host's operating system has crashed.
 func (h *Host) RecordCrash(cause string) {
 	h.rack.journal.Add(journal.Entry{At: h.rack.clock.Now(), Host: h.Name(), Kind: journal.Event, What: "os.crashed", Text: cause})

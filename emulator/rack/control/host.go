@@ -78,22 +78,29 @@ func nextBoot(v *machine.View) string {
 // Detail is everything that the control API shows of a host.
 type Detail struct {
 	Host
-	Manufacturer string       `json:"manufacturer"`
-	Model        string       `json:"model"`
-	Serial       string       `json:"serial"`
-	UUID         string       `json:"uuid"`
-	BIOS         string       `json:"bios"`
-	BMC          string       `json:"bmc"` // version of its firmware
-	Running      string       `json:"running,omitempty"`
-	Files        string       `json:"files,omitempty"` // what the files of the running system are, for people
-	Boots        uint64       `json:"boots"`           // number of POSTs
-	Override     Override     `json:"override"`
-	Order        []BootOption `json:"order"`
-	NICs         []NIC        `json:"nics"`
-	Media        []Media      `json:"media"`
-	Tasks        []Task       `json:"tasks"`
-	Sessions     int          `json:"sessions"`
-	LogEntries   int          `json:"logEntries"`
+	Manufacturer string `json:"manufacturer"`
+	Model        string `json:"model"`
+	Serial       string `json:"serial"`
+	UUID         string `json:"uuid"`
+	BIOS         string `json:"bios"`
+	BMC          string `json:"bmc"` // version of its firmware
+	Running      string `json:"running,omitempty"`
+	System
+	Boots      uint64       `json:"boots"` // number of POSTs
+	Override   Override     `json:"override"`
+	Order      []BootOption `json:"order"`
+	NICs       []NIC        `json:"nics"`
+	Media      []Media      `json:"media"`
+	Tasks      []Task       `json:"tasks"`
+	Sessions   int          `json:"sessions"`
+	LogEntries int          `json:"logEntries"`
+}
+
+// System is what a lab knows of the operating system that a host runs; zero: it runs none.
+type System struct {
+	Files string `json:"files,omitempty"` // what its files are, for people
+	// CPU is the processor time of this machine that the boot's processes have used, in seconds.
+	CPU float64 `json:"cpuSeconds,omitempty"`
 }
 
 // Override is a boot override, with the values of Redfish.

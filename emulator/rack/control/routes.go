@@ -317,8 +317,8 @@ func boot(c *apiRequest) (any, error) {
 // detail returns all details of the host.
 func (c *apiRequest) detail() Detail {
 	d := DetailOf(c.rack, c.host)
-	if c.s.c.FilesOf != nil {
-		d.Files = c.s.c.FilesOf(c.host)
+	if c.s.c.SystemOf != nil {
+		d.System = c.s.c.SystemOf(c.host)
 	}
 	return d
 }

@@ -39,9 +39,8 @@ type Config struct {
 	Exec func(ctx context.Context, h *rack.Host, c Command) (int, error)
 	// PutFile, if not nil, writes a file of the operating system that a host runs.
 	PutFile func(ctx context.Context, h *rack.Host, f File) error
-	// FilesOf, if not nil, says what the files of the operating system that a host runs are; "" if it
-	// runs none.
-	FilesOf func(h *rack.Host) string
+	// SystemOf, if not nil, describes the operating system that a host runs.
+	SystemOf func(h *rack.Host) System
 	// ResetSystem, if not nil, removes what the operating system that a host runs has stored since
 	// its installation, and restarts the host.
 	ResetSystem func(ctx context.Context, h *rack.Host) error
