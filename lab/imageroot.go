@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
@@ -122,7 +123,7 @@ func (y *systems) describe(h *rack.Host) control.System {
 // a line that says what its files are.
 func (y *systems) rootOfImage(x *system, store *diskStore, fallback *base, console io.Writer) {
 	x.files.find = sync.OnceValue(func() *imageRoot {
-		i, what, err := y.findRoot(x.ctx, store)
+		i, what, err := y.findRootWhenThereIsRoom(x.ctx, store, console)
 		switch {
 		case err == nil:
 			x.base = i.base
@@ -137,6 +138,24 @@ func (y *systems) rootOfImage(x *system, store *diskStore, fallback *base, conso
 		_, _ = fmt.Fprintf(console, "The files of this image are not read: %v. The lab's files stand for them, with the os-release of %s.\n", err, release) // as above
 		return nil
 	})
+}
+
+// findRootWhenThereIsRoom unpacks a root file system. While the disk of this machine is full it waits:
+// a first boot over the lab's files would lie over the image's from the next boot on.
+func (y *systems) findRootWhenThereIsRoom(ctx context.Context, store *diskStore, console io.Writer) (*imageRoot, string, error) {
+	i, what, err := y.findRoot(ctx, store)
+	if errors.Is(err, syscall.ENOSPC) {
+		_, _ = fmt.Fprintf(console, "waiting for room: %v\n", err) // the console drops what comes late
+	}
+	for errors.Is(err, syscall.ENOSPC) {
+		select {
+		case <-ctx.Done():
+			return nil, "", ctx.Err()
+		case <-time.After(fullDisk):
+		}
+		i, what, err = y.findRoot(ctx, store)
+	}
+	return i, what, err
 }
 
 // findRoot returns the root file system on a disk, and what it is.

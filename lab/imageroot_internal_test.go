@@ -18,6 +18,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/guest/sandbox"
 	"github.com/metalab-dev/metalab/scenarios/patience"
+	"github.com/metalab-dev/metalab/scenarios/prerequisites"
+	"github.com/metalab-dev/metalab/scenarios/smalldisk"
 	"github.com/metalab-dev/metalab/scenarios/smallroot"
 )
 
@@ -122,6 +124,55 @@ func TestServersBootTheRootOfTheirImage(t *testing.T) {
 	if got := run(boot(hosts[0], "ForceRestart"), "cat /etc/motd; until [ -s /etc/ran ]; do :; done; cat /etc/ran"); got != "of another image\nmoreran\n" {
 		t.Errorf("with another image: %q", got)
 	}
+}
+
+// A server whose image finds no room on this machine waits for it, and has the image's files then.
+func TestTheRootOfAnImageWaitsForRoom(t *testing.T) {
+	prerequisites.Need(t, "small file system")
+	const cacheSize = 256 << 20 // what is unpacked leaves 64 MB free
+	smalldisk.Run(t, cacheSize, func(cache string) {
+		t.Setenv("XDG_CACHE_HOME", cache)
+		empty := smalldisk.Fill(t, cache, 1<<20)
+		dir := smallroot.New(t, true)
+		dir.Put("etc/motd", "of the image\n", 0o644)
+		w, err := Start(t.Context(), Config{Dir: t.TempDir(), Settings: Settings{Hosts: 1, Speed: "max"}, Listen: AnyPort})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := w.Stop(); err != nil {
+				t.Error(err)
+			}
+		}()
+		h := w.rack.Hosts()[0]
+		writeImage(t, h, dir.Disk())
+		if _, err := w.Control().Power(t.Context(), h.Name(), "On"); err != nil {
+			t.Fatal(err)
+		}
+		var x *system
+		patience.Await(t, "the server boots", func() bool {
+			if h.Machine().OS == nil {
+				return false
+			}
+			w.agents.systems.mu.Lock()
+			defer w.agents.systems.mu.Unlock()
+			x = w.agents.systems.running[h.Name()]
+			return x != nil
+		})
+		read := make(chan string)
+		go func() {
+			b, err := x.ReadFile("etc/motd")
+			if err != nil {
+				b = []byte(err.Error())
+			}
+			read <- string(b)
+		}()
+		says(t, h, "waiting for room: no space left on the file system of "+cache)
+		empty()
+		if got := <-read; got != "of the image\n" {
+			t.Errorf("/etc/motd is %q, want the image's", got)
+		}
+	})
 }
 
 // Where the rack file asks for it, the cloud-init of an image boots its servers, at each boot: behind
