@@ -98,13 +98,13 @@ func (r *imageRoots) use(ctx context.Context, key string, disk *rack.Disk) (*ima
 	return i, nil
 }
 
-// systemRoot is what a system has booted: found when its files are used first.
+// systemRoot is the root file system of a boot. The first use of its files finds it.
 type systemRoot struct {
 	find func() *imageRoot // nil result: the lab's files
 	what atomic.Pointer[string]
 }
 
-// describe tells people what the files of the system are.
+// describe sets the text that tells people where the files of the system come from.
 func (r *systemRoot) describe(text string) { r.what.Store(&text) }
 
 // describe describes the system that a host runs.
@@ -158,7 +158,7 @@ func (y *systems) findRootWhenThereIsRoom(ctx context.Context, store *diskStore,
 	return i, what, err
 }
 
-// findRoot returns the root file system on a disk, and what it is.
+// findRoot returns the root file system on a disk, and its description.
 func (y *systems) findRoot(ctx context.Context, store *diskStore) (i *imageRoot, what string, err error) {
 	from, err := rootfs.Find(store.Disk, store.Size())
 	if err != nil {
@@ -298,7 +298,7 @@ func (s *diskStore) Save(b []byte) error {
 	return s.PutSystemFiles(append([]byte(s.head), b...))
 }
 
-// rootKey returns the digest that was stored of a root file system; "" if there is none.
+// rootKey returns the stored digest of a root file system; "": none is stored.
 func (s *diskStore) rootKey(from *rootfs.FileSystem) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

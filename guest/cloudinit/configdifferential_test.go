@@ -109,7 +109,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`(?m)^([^:\n]+:[^:\n]*):\d+:(\d*:\d*:\d*:\d*:\d*:)$`), "$1:DAY:$2"},
 }
 
-// commandOfRoot is what a login as root gets instead of a shell.
+// commandOfRoot replaces the shell of a login as root.
 var commandOfRoot = regexp.MustCompile(`command="(\\.|[^"\\])*"`)
 
 // accountFiles have a line for each account: of these only the new ones are compared and shown, and

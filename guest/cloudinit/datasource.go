@@ -53,8 +53,8 @@ type Instance struct {
 	NICs map[string]string
 	// Interfaces reports an interfaces(5) in the data source, which is not read.
 	Interfaces bool
-	// Files are the files of the volume that were read, by their names in it: what another reader of
-	// the data source needs.
+	// Files are the files of the volume that were read, by their names in it, for another reader
+	// of the data source.
 	Files map[string][]byte
 }
 
@@ -66,7 +66,7 @@ func Read(volume fs.FS) (Instance, error) {
 	return i, err
 }
 
-// recorded is a volume that keeps what is read of it.
+// recorded is a volume that keeps the files that its reader has read.
 type recorded struct {
 	fs.FS
 	files map[string][]byte

@@ -63,7 +63,7 @@ type part struct {
 	kind    string
 	merge   string // how it is merged, by its header Merge-Type
 	content []byte
-	launch  string // its header Launch-Index; "": it has none
+	launch  string // its header Launch-Index; "": absent
 }
 
 // Bounds of user data, which those of a server come nowhere near.

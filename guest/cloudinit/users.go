@@ -19,7 +19,7 @@ type user struct {
 	groups, sudo, keys                        []string
 	hashedPasswd, passwd                      string
 	plainPasswd, unlocked, system, homeless   bool
-	groupless                                 bool   // it has no group of its own
+	groupless                                 bool   // without a group of its own
 	expires, inactive                         string // fields of shadow(5), in days; "": never
 	uid                                       int    // 0: the next
 	isDefault                                 bool

@@ -12,7 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/prerequisites"
 )
 
-// packageChecks are what playbooks ask of packages.
+// packageChecks ask for packages as playbooks do.
 const packageChecks = `
 says() { grep -qF "$1" /tmp/out || { echo "no '$1' in:"; cat /tmp/out; failed=1; }; }
 fails() { code=$1; shift; "$@" >/tmp/out 2>&1; is "$?" "$code"; }

@@ -23,7 +23,7 @@ type Cache struct {
 	Max    int64  // bytes of all that nobody uses and that stay; 0: 20 GiB
 	Limits Limits // of each
 
-	step func(string) // tests are told how far an unpacking is
+	step func(string) // reports the steps of an unpacking to tests
 }
 
 const (
@@ -159,7 +159,7 @@ func syncDir(dir string) error {
 	return nil
 }
 
-// List returns what is in the cache, the most recently used first.
+// List returns the root file systems of the cache, the most recently used first.
 func (c *Cache) List() ([]Cached, error) {
 	names, err := c.names()
 	if err != nil {
@@ -212,7 +212,7 @@ func (c *Cache) names() ([]string, error) {
 }
 
 // Prune removes what nobody uses: the least recently used beyond Max, or all; and what
-// killed processes have left. It returns what it has removed.
+// killed processes have left. It returns the entries that it has removed.
 func (c *Cache) Prune(all bool) ([]Cached, error) {
 	if all {
 		return c.prune("", -1)

@@ -19,9 +19,9 @@ import (
 // A digest of the file system's own checksums and bitmaps would read less, but says
 // nothing of the data, and who writes a disk can make them what he likes: one server's
 // files would be another's. A 2 GB ext4 with 1.3 GB of files takes 1.5 s, nearly all of
-// them for SHA-256 (BenchmarkDigest), all its bytes 7.5 s by sha256sum(1). Who knows the
-// checksum of the image that was written uses that, and who does not keeps the digest until
-// the disk is written.
+// them for SHA-256 (BenchmarkDigest), all its bytes 7.5 s by sha256sum(1). A caller with
+// the checksum of the image uses that one; another keeps the digest until the disk is
+// written.
 func Digest(ctx context.Context, from *FileSystem, limits Limits) (string, error) {
 	limits.Bytes, limits.Files = cmp.Or(limits.Bytes, defaultBytes), cmp.Or(limits.Files, defaultFiles)
 	root, err := from.Reader.Root()

@@ -33,7 +33,7 @@ var kinds = []struct {
 // maxKind is how many bytes of a disk kindOf reads.
 const maxKind = 0x10040 + 8
 
-// kindOf names what is at the start of a disk or partition; "" is not known.
+// kindOf names the format at the start of a disk or partition; "": unknown.
 func kindOf(r io.ReaderAt, size int64) (string, error) {
 	head := make([]byte, min(size, maxKind))
 	if err := readFull(r, head, 0); err != nil {

@@ -36,7 +36,7 @@ type Root struct {
 	differs  map[string]attribute
 }
 
-// about is what a Root is opened from.
+// about has the fields from which a Root is opened.
 type about struct {
 	Architecture string `json:"architecture"`
 	OSRelease    string `json:"osRelease"`

@@ -63,11 +63,11 @@ type FileSystem struct {
 	NeedsRecovery bool
 	// OSRelease is the text of its os-release(5).
 	OSRelease string
-	// Architecture is what its shell or init runs on, as GOARCH has it; "" is not known.
+	// Architecture is the processor of its shell or init, as GOARCH names it; "": unknown.
 	Architecture string
 }
 
-// Partition is what Find has found in one partition that it did not take.
+// Partition describes a partition that Find did not take.
 type Partition struct {
 	Number int    // 0 is the whole disk
 	Type   string // "vfat"; "" is nothing that is known

@@ -230,7 +230,7 @@ func (w *unpacking) file(dir int, base, name string, in Inode, depth int) error 
 	return err
 }
 
-// wrote adds bytes to what was written.
+// wrote counts bytes that were written.
 func (w *unpacking) wrote(n int) error {
 	if w.data += int64(n); w.data > w.limits.Bytes {
 		return &LimitError{What: "bytes", Limit: w.limits.Bytes}

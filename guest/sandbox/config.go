@@ -20,8 +20,8 @@ type Config struct {
 	// one. It does not change any more.
 	Base Tree
 	// Root returns the root file system that the system has booted, in place of Base and of this
-	// machine's /usr; nil if these are there. It is called when the files are used first, and may
-	// take its time: who uses the files waits. nil: Base is there.
+	// machine's /usr; nil if these are there. It is called at the first use of the files, which
+	// waits for it. nil: Base is there.
 	Root func() *Root
 	// Own has the few files of a fresh installation that are this system's alone, such as
 	// etc/machine-id. They lie over those of the base or of a deployed image, and below the layer, and

@@ -51,7 +51,7 @@ type cronDaemon struct {
 
 	mu      sync.Mutex
 	last    time.Time   // those due until then were started
-	due     time.Time   // when the first of the jobs that it knows is due; zero: there is none
+	due     time.Time   // when the first known job is due; zero: there is none
 	looks   bool        // it looks at the next minute, whatever there is to do
 	cancel  func() bool // cancels the next look; nil: there is none
 	running int
@@ -90,7 +90,7 @@ func (d *cronDaemon) changed() {
 	if !d.looks {
 		d.looks = true
 		now := d.s.now()
-		if d.due.IsZero() || d.due.After(now) { // what is new was not due before
+		if d.due.IsZero() || d.due.After(now) { // a new job was not due before
 			d.last = now
 		}
 		d.lookAfter(now.Truncate(time.Minute).Add(time.Minute).Sub(now))
@@ -179,7 +179,7 @@ func (d *cronDaemon) tell(line string) {
 	}
 }
 
-// cronName is what a file of /etc/cron.d, and a script of run-parts(8), is called.
+// cronName matches the names of files of /etc/cron.d and of scripts of run-parts(8).
 var cronName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // read reads all crontabs.
@@ -312,7 +312,7 @@ func (d *cronDaemon) run(j cronJob) {
 	}()
 }
 
-// counter counts what is written, and keeps its beginning.
+// counter counts the bytes of an output, and keeps its beginning.
 type counter struct {
 	mu    sync.Mutex
 	n     int

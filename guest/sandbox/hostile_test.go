@@ -356,7 +356,7 @@ func TestRootIsForNoOtherUserOfTheMachine(t *testing.T) {
 	}
 }
 
-// onDisk describes what is privileged below directories of this machine: set-user-ID programs, devices
+// onDisk lists the privileged files below directories of this machine: set-user-ID programs, devices
 // and capabilities.
 func onDisk(t *testing.T, dirs ...string) (out []string) {
 	t.Helper()

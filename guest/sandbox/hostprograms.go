@@ -12,7 +12,7 @@ import (
 
 // This file makes package hostprograms' programs those of a system.
 
-// calling is who calls a program, and from where.
+// calling identifies the caller of a program, and its directory and input.
 type calling struct {
 	Dir   string
 	UID   int

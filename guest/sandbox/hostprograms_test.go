@@ -28,7 +28,7 @@ func callWith(t *testing.T, s *sandbox.System, line, stdin string) (out, problem
 	return b.String(), e.String(), code
 }
 
-// answer is what a program answers to a line: parts of its output, and its code.
+// answer is the expected answer of a program: parts of its output, and its code.
 type answer struct {
 	line, out, problems string
 	code                int

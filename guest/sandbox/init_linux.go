@@ -126,7 +126,7 @@ func runInit() error {
 			p.mu.Unlock()
 			switch {
 			case r.Hostname != "":
-				_ = unix.Sethostname([]byte(r.Hostname)) // who asks has checked it
+				_ = unix.Sethostname([]byte(r.Hostname)) // the caller has checked it
 			case r.Kill && r.ID == 0:
 				p.killAll(r.Reason)
 			case r.Kill:
@@ -276,8 +276,8 @@ func (p *first) run(r request, files []int) {
 		if r.Service != nil {
 			p.services[r.ID] = r.Service
 		}
-		// Before reap can tell the end of a short command: who has sent the request would take it for
-		// one that has not run, and leave what it has started alone.
+		// Before reap can report the end of a short command: System would take it for a command that
+		// has not run, and would not kill the processes that it has started.
 		_ = p.out.Encode(response{ID: r.ID, Started: true, Code: pid, Processes: len(living())}) // else the system has ended
 	}
 	p.mu.Unlock()

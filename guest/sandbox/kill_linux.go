@@ -99,8 +99,8 @@ func endProcesses(id, pid int) {
 	}
 }
 
-// endTime is how long a process that was killed may take to be gone before who has killed it goes on:
-// it needs a processor for that, and may wait for a disk.
+// endTime bounds the wait for killed processes. A process needs a processor to end, and may wait for a
+// disk.
 const endTime = time.Second
 
 // awaitEnds returns when processes that were killed are gone: nothing lists them any more.

@@ -13,7 +13,7 @@ import (
 	"sync"
 )
 
-// This file has the databases of dpkg and apt that say what is in this machine's /usr.
+// This file has the databases of dpkg and apt for the packages of this machine's /usr.
 
 const (
 	packageStatus = "var/lib/dpkg/status"

@@ -38,7 +38,7 @@ func plainMode(m fs.FileMode) fs.FileMode {
 	return m & kept
 }
 
-// special returns the attributes that a file has on the disk for what is no part of its plain mode.
+// special returns the attributes that keep the special bits and capabilities of a file on the disk.
 func (n Node) special() map[string]string {
 	out := map[string]string{}
 	if !n.Mode.IsRegular() {

@@ -96,9 +96,9 @@ type Detail struct {
 	LogEntries int          `json:"logEntries"`
 }
 
-// System is what a lab knows of the operating system that a host runs; zero: it runs none.
+// System describes the operating system that a host runs. The zero value: it runs none.
 type System struct {
-	Files string `json:"files,omitempty"` // what its files are, for people
+	Files string `json:"files,omitempty"` // where its files come from, for people
 	// CPU is the processor time of this machine that the boot's processes have used, in seconds.
 	CPU float64 `json:"cpuSeconds,omitempty"`
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Kernel is what the kernel of a boot has been told. The zero value is that of a boot that begins. It
+// Kernel is the state of a boot's kernel that programs have set. The zero value is that of a boot that begins. It
 // is safe for concurrent use.
 type Kernel struct {
 	mu      sync.Mutex
@@ -124,7 +124,7 @@ func (c *Call) moduleFiles() map[string]string {
 	return out
 }
 
-// modprobeConfig is what /etc/modprobe.d says (modprobe.d(5)). options, softdep and remove have no
+// modprobeConfig is the configuration of /etc/modprobe.d (modprobe.d(5)). options, softdep and remove have no
 // effect here: a module has no parameters and needs no other.
 type modprobeConfig struct {
 	aliases   [][2]string

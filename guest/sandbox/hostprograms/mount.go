@@ -19,7 +19,7 @@ const codeSwap = 255
 
 const noMounts = "not done here: a server of the lab mounts no file systems. An entry of /etc/fstab stays."
 
-// mountInput is what mount and umount read: the mounts that their caller sees.
+// mountInput returns the file that lists the mounts of the caller of mount or umount.
 func mountInput([]string) string { return "/proc/self/mounts" }
 
 // mounted is a line of /proc/self/mounts or fstab(5).
@@ -63,7 +63,7 @@ var mountOptions = map[string]string{
 	"--make-shared": "make", "--make-slave": "make", "--make-private": "make", "--make-rshared": "make", "--make-rslave": "make", "--make-rprivate": "make", "-m": "mkdir", "--mkdir": "mkdir",
 }
 
-// mount lists what is mounted, and refuses to mount more.
+// mount lists mounts, and refuses to make others.
 func mount(c *Call) int {
 	o, err := parse(c.Args, mountOptions, false)
 	fails := func(target, format string, args ...any) int {
@@ -190,7 +190,7 @@ func (c *Call) mountAll(o options, there, tab []mounted) int {
 	return code
 }
 
-// umount refuses to unmount what is mounted.
+// umount refuses to unmount file systems.
 func umount(c *Call) int {
 	o, err := parse(c.Args, map[string]string{
 		"-a": "all", "--all": "all", "-l": "lazy", "--lazy": "lazy", "-f": "force", "--force": "force", "-q": "quiet", "--quiet": "quiet", "-R": "recursive", "--recursive": "recursive", "-r": "ro", "--read-only": "ro",

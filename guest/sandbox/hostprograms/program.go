@@ -23,7 +23,7 @@ type Host interface {
 	Remove(names ...string) error
 }
 
-// Server is what a program knows of its server.
+// Server gives a program access to its server.
 type Server struct {
 	Host
 	Kernel  *Kernel

@@ -28,7 +28,7 @@ type shellReader struct {
 	runs bool // the value has a command
 }
 
-// skip skips what is between statements.
+// skip skips the text between statements.
 func (r *shellReader) skip() {
 	for r.i < len(r.text) {
 		switch r.text[r.i] {
