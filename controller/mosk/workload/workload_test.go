@@ -1,0 +1,114 @@
+package workload
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+)
+
+// kubeconfig has a server, and a user with the fields.
+func kubeconfig(server, cluster, user string) string {
+	return `apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "` + server + `"` + cluster + `}}]
+users: [{name: u, user: {` + user + `}}]
+`
+}
+
+func TestParseRefusesWhatReachesTheControllers(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"token", kubeconfig("https://192.0.2.1:6443", "", "token: t"), ""},
+		{"certificate data", kubeconfig("https://192.0.2.1:6443", `, certificate-authority-data: ""`, `client-certificate-data: "", token: t`), ""},
+		{"program", kubeconfig("https://192.0.2.1:6443", "", "exec: {command: /bin/sh, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}"), `exec of user "u"`},
+		{"plugin", kubeconfig("https://192.0.2.1:6443", "", "auth-provider: {name: gcp}"), `auth-provider of user "u"`},
+		{"token file", kubeconfig("https://192.0.2.1:6443", "", "tokenFile: /var/run/secrets/token"), `tokenFile of user "u"`},
+		{"key file", kubeconfig("https://192.0.2.1:6443", "", "client-key: /etc/key"), `client-key of user "u"`},
+		{"CA file", kubeconfig("https://192.0.2.1:6443", ", certificate-authority: /etc/passwd", "token: t"), `certificate-authority of cluster "c"`},
+		{"no TLS", kubeconfig("http://192.0.2.1:6443", "", "token: t"), `server "http://192.0.2.1:6443" of cluster "c": give an https URL`},
+		{"no context", "apiVersion: v1\nkind: Config\n", `current-context "" is none of its contexts`},
+		{"no cluster", strings.Replace(kubeconfig("https://192.0.2.1", "", "token: t"), "cluster: c,", "cluster: d,", 1), `there is no cluster "d"`},
+		{"no user", strings.Replace(kubeconfig("https://192.0.2.1", "", "token: t"), "user: u}", "user: v}", 1), `there is no user "v"`},
+		{"no YAML", "{", "kubeconfig: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Parse([]byte(tt.text))
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("Parse() error %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestOf(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), lcmv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	cluster := func(name, secret string) *lcmv1.LCMCluster {
+		return &lcmv1.LCMCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name}, Spec: lcmv1.LCMClusterSpec{KubeconfigSecretName: secret}}
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster("shared", ""), cluster("own", "own-kubeconfig"), cluster("empty", "empty-kubeconfig"),
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "empty-kubeconfig"}}).Build()
+	shared := API{Client: c, Config: &rest.Config{Host: "https://192.0.2.9"}}
+	apis, err := New(c, c, scheme, shared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(name, want string) (out API) {
+		t.Helper()
+		out, err := apis.Of(t.Context(), "lab", name)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.HasSuffix(err.Error(), want)) {
+			t.Fatalf("Of(%s) error %v, want %q", name, err, want)
+		}
+		return out
+	}
+	for _, name := range []string{"shared", "none"} {
+		if got := of(name, ""); got.Own || got.Config != shared.Config {
+			t.Errorf("Of(%s) = %+v, want the shared API", name, got)
+		}
+	}
+	of("empty", "Secret lab/empty-kubeconfig has no key kubeconfig: put the kubeconfig there")
+	of("own", "Secret lab/own-kubeconfig does not exist yet: it has the kubeconfig, with the key kubeconfig")
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: SecretName("own")}, Data: map[string][]byte{KubeconfigKey: []byte(kubeconfig("https://192.0.2.1:6443", "", "token: t"))}}
+	if err := c.Create(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	first := of("own", "")
+	if !first.Own || first.Config.Host != "https://192.0.2.1:6443" || first.Config.BearerToken != "t" {
+		t.Errorf("Of(own) = %+v", first.Config)
+	}
+	if again := of("own", ""); again.Client != first.Client {
+		t.Error("Of(own) makes another client of the same kubeconfig")
+	}
+	secret.Data[KubeconfigKey] = []byte(kubeconfig("https://192.0.2.2:6443", "", "token: t"))
+	if err := c.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	if got := of("own", ""); got.Config.Host != "https://192.0.2.2:6443" {
+		t.Errorf("after a change of the Secret: %s", got.Config.Host)
+	}
+}
+
+func TestForeign(t *testing.T) {
+	machine := client.ObjectKey{Namespace: "a", Name: "w-0"}
+	for account, want := range map[string]bool{
+		"": false, "system:serviceaccount:lab-nodes:w-0": false, "system:serviceaccount:a:w-0-lcm-agent": false,
+		"system:serviceaccount:b:w-0-lcm-agent": true, "system:serviceaccount:a:w-1-lcm-agent": true, "somebody": false,
+	} {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w-0", Annotations: map[string]string{agentAnnotation: account}}}
+		if got := Foreign(n, machine); got != want {
+			t.Errorf("Foreign(Node of %q) = %t, want %t", account, got, want)
+		}
+	}
+}
