@@ -50,8 +50,11 @@ func New(c client.Client, lab, clients clock.PassiveClock) *Service {
 
 // Progress is how far the drain of a node is.
 type Progress struct {
-	// Done is true when only pods that a drain leaves (see stays) are on the node.
+	// Done is true when the Node exists, and only pods that a drain leaves (see stays) are on it.
 	Done bool
+	// Missing is the name of the Node when it does not exist and no pod is left there. Who removes
+	// the node takes that as done; nobody else does, since the Node may register yet.
+	Missing string
 	// Waiting are the pods, as NAMESPACE/NAME, that are deleted but still on the node, because
 	// its agent has not ended them yet.
 	Waiting []string
@@ -72,15 +75,18 @@ func (p Progress) String() string {
 		return "drained"
 	case len(p.Blocked) > 0:
 		return fmt.Sprintf("pod %s cannot be evicted: %s", p.Blocked[0].Pod, p.Blocked[0].Reason)
+	case p.Missing != "":
+		return fmt.Sprintf("Node %s does not exist: its node agent has to register it", p.Missing)
 	}
 	return "waiting for the end of " + strings.Join(p.Waiting, ", ")
 }
 
 // Drain acquires the node for the owner, cordons it, and evicts its pods. When another owner
-// has the node, Drain changes nothing and returns a HeldError. A node that does not exist has
-// no pods: it is drained.
+// has the node, Drain changes nothing and returns a HeldError. Pods that are bound to a Node that
+// does not exist are evicted, too.
 func (s *Service) Drain(ctx context.Context, node, owner string) (Progress, error) {
-	if err := s.Cordon(ctx, node, owner); err != nil {
+	exists, err := s.cordon(ctx, node, owner)
+	if err != nil {
 		return Progress{}, err
 	}
 	var pods corev1.PodList
@@ -103,35 +109,47 @@ func (s *Service) Drain(ctx context.Context, node, owner string) (Progress, erro
 			out.Waiting = append(out.Waiting, name(p))
 		}
 	}
-	out.Done = len(out.Waiting)+len(out.Blocked) == 0
+	switch {
+	case len(out.Waiting)+len(out.Blocked) > 0:
+	case exists:
+		out.Done = true
+	default:
+		out.Missing = node
+	}
 	return out, nil
 }
 
 // Cordon acquires the node for the owner and makes it unschedulable. An owner calls Cordon or
 // Drain at least once per Lease for as long as it needs the node: each call renews the lease.
+// A Node that does not exist is acquired all the same.
 func (s *Service) Cordon(ctx context.Context, node, owner string) error {
+	_, err := s.cordon(ctx, node, owner)
+	return err
+}
+
+func (s *Service) cordon(ctx context.Context, node, owner string) (exists bool, err error) {
 	var n corev1.Node
 	if err := s.Client.Get(ctx, client.ObjectKey{Name: node}, &n); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("drain: node %s: %w", node, err)
+		return false, fmt.Errorf("drain: node %s: %w", node, err)
 	} else if err != nil { // there is nothing to cordon
 		_, err := s.acquire(ctx, node, owner, false)
-		return err
+		return false, err
 	}
 	// Uncordon leaves a node cordoned that was cordoned before the owner came. The lease
 	// records that before the node changes, so that a restart between the two writes does not
 	// lose it.
 	if _, err := s.acquire(ctx, node, owner, !n.Spec.Unschedulable); err != nil {
-		return err
+		return true, err
 	}
 	if n.Spec.Unschedulable {
-		return nil
+		return true, nil
 	}
 	before := n.DeepCopy()
 	n.Spec.Unschedulable = true
 	if err := s.Client.Patch(ctx, &n, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("drain: node %s: %w", n.Name, err)
+		return true, fmt.Errorf("drain: node %s: %w", n.Name, err)
 	}
-	return nil
+	return true, nil
 }
 
 // Uncordon makes the node schedulable, unless the node was cordoned before the owner acquired

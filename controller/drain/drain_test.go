@@ -229,7 +229,13 @@ func keepsACordonOfOthers(c cluster, node string) {
 }
 
 func drainsAMissingNode(c cluster, _ string) {
-	c.drained("gone", "lcm", Progress{Done: true})
+	pod := c.pod("gone", "left")
+	c.drained("gone", "lcm", Progress{Waiting: []string{pod.Namespace + "/left"}})
+	c.finish(pod)
+	c.drained("gone", "lcm", Progress{Missing: "gone"})
+	if got, want := (Progress{Missing: "gone"}).String(), "Node gone does not exist: its node agent has to register it"; got != want {
+		c.Errorf("String() = %q, want %q", got, want)
+	}
 	if err := c.Uncordon(c.Context(), "gone", "lcm"); err != nil {
 		c.Errorf("Uncordon() of a node that does not exist: %v", err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/mosk/provider/network"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/plans"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
+	"github.com/metalab-dev/metalab/controller/mosk/workload"
 	"github.com/metalab-dev/metalab/controller/webhook"
 )
 
@@ -157,15 +158,14 @@ func addLCM(_ context.Context, s *Set) error {
 	if err != nil {
 		return err
 	}
-	api, err := s.uncached()
+	apis, err := s.workloads()
 	if err != nil {
 		return err
 	}
-	if err := addDeletions(s, api); err != nil {
+	if err := addDeletions(s, apis.Of); err != nil {
 		return err
 	}
-	workload := func(context.Context, string, string) (client.Client, error) { return api, nil }
-	service := maintenance.Service{Client: s.mgr.GetClient(), Workload: workload}
+	service := maintenance.Service{Client: s.mgr.GetClient(), Workload: apis.Of}
 	c := reboot.Config{Client: s.mgr.GetClient(), Maintenance: service, Work: s.cfg.work()}
 	reboots, err := reboot.NewMachines(c)
 	if err != nil {
@@ -176,7 +176,7 @@ func addLCM(_ context.Context, s *Set) error {
 		return err
 	}
 	states, err := maintenance.NewStates(maintenance.Config{
-		Client: s.mgr.GetClient(), Workload: workload,
+		Client: s.mgr.GetClient(), Workload: apis.Of,
 		Work: s.cfg.work(),
 	})
 	if err != nil {
@@ -192,8 +192,23 @@ func addLCM(_ context.Context, s *Set) error {
 	return errors.Join(machines.Setup(s.mgr), clusters.Setup(s.mgr), reboots.Setup(s.mgr), requests.Setup(s.mgr), states.Setup(s.mgr), updates.Setup(s.mgr))
 }
 
-// uncached returns a client of the API that the nodes of clusters are in, the management
-// cluster's. A drain reads past the cache, which would watch all pods: see drain.Service.
+// workloads returns the APIs that the nodes of clusters are in. They are the same for all
+// controllers, which share their clients.
+func (s *Set) workloads() (*workload.APIs, error) {
+	if s.apis != nil {
+		return s.apis, nil
+	}
+	c, err := s.uncached()
+	if err != nil {
+		return nil, err
+	}
+	s.apis, err = workload.New(s.mgr.GetClient(), s.mgr.GetAPIReader(), s.mgr.GetScheme(), workload.API{Client: c, Config: s.cfg.api()})
+	return s.apis, err
+}
+
+// uncached returns a client of the API that the nodes of clusters without an API of their own are
+// in, the management cluster's. A drain reads past the cache, which would watch all pods: see
+// drain.Service.
 func (s *Set) uncached() (client.Client, error) {
 	return client.New(s.cfg.api(), client.Options{Scheme: s.mgr.GetScheme(), Mapper: s.mgr.GetRESTMapper()})
 }

@@ -56,6 +56,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/machineconfig"
 	"github.com/metalab-dev/metalab/controller/metal3/host"
+	"github.com/metalab-dev/metalab/controller/mosk/workload"
 	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
@@ -181,7 +182,8 @@ type Set struct {
 	media   *netboot.Server  // nil when hosts is
 	hooks   *http.ServeMux   // routes of the server for agents, with the webhooks; nil when hosts is
 	onLead  []func(context.Context) error
-	leading chan struct{} // closed once this process leads and its servers can be reached
+	apis    *workload.APIs // nil before the first controller needs them
+	leading chan struct{}  // closed once this process leads and its servers can be reached
 }
 
 // shutdownTimeout is how long reconciles in progress get when the Set stops.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -16,6 +15,7 @@ import (
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/maintenance"
+	"github.com/metalab-dev/metalab/controller/mosk/workload"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
@@ -157,15 +157,14 @@ func (r *Reconciler) give(ctx context.Context, m *lcmv1.LCMMachine) (time.Durati
 
 // leave removes the node of a machine that is deleted.
 func (r *Reconciler) leave(ctx context.Context, m *lcmv1.LCMMachine) (time.Duration, error) {
-	w, err := r.Workload(ctx, m.Namespace, m.Spec.ClusterName)
+	api, err := r.Workload(ctx, m.Namespace, m.Spec.ClusterName)
 	if err != nil {
 		return 0, err
 	}
 	// Only DeletionCompleted says that the node is drained. In any other phase it may still be in
 	// service, because the deletion was not graceful in the end: its Node stays.
 	if m.Status.PrepareDeletionPhase == lcmv1.DeletionCompleted {
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: item.Node(m)}}
-		if err := w.Delete(ctx, node); client.IgnoreNotFound(err) != nil {
+		if err := removeNode(ctx, api.Client, m); err != nil {
 			return 0, err
 		}
 	}
@@ -174,6 +173,18 @@ func (r *Reconciler) leave(ctx context.Context, m *lcmv1.LCMMachine) (time.Durat
 		return after, err
 	}
 	return 0, r.patch(ctx, m, func() { controllerutil.RemoveFinalizer(m, Finalizer) })
+}
+
+// removeNode deletes the Node of a machine, unless it is another machine's.
+func removeNode(ctx context.Context, c client.Client, m *lcmv1.LCMMachine) error {
+	var n corev1.Node
+	if err := c.Get(ctx, client.ObjectKey{Name: item.Node(m)}, &n); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if workload.Foreign(&n, client.ObjectKeyFromObject(m)) {
+		return nil
+	}
+	return client.IgnoreNotFound(c.Delete(ctx, &n))
 }
 
 // release removes the requests for a machine, and that for its cluster after its last one.

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/workload"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -77,11 +78,11 @@ func (l *lab) run() (again bool) {
 	for range 12 {
 		for _, name := range []string{"w-0", "w-1"} {
 			// Each reconciler is a new one: nothing is remembered.
-			r, err := New(Config{Client: l, Work: queue.Work{Clock: clock.RealClock{}}, Workload: func(_ context.Context, namespace, cluster string) (client.Client, error) {
+			r, err := New(Config{Client: l, Work: queue.Work{Clock: clock.RealClock{}}, Workload: func(_ context.Context, namespace, cluster string) (workload.API, error) {
 				if namespace != "lab" || cluster != "c1" {
-					return nil, errors.New("another cluster")
+					return workload.API{}, errors.New("another cluster")
 				}
-				return l.workload, nil
+				return workload.API{Client: l.workload}, nil
 			}})
 			l.must(err)
 			result, err := r.Reconcile(l.t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "lab", Name: name}})
@@ -241,10 +242,32 @@ func TestDeletionBeforeTheNodeIsReady(t *testing.T) {
 	}
 }
 
+// Two machines of one host name share an API: the Node is that of the first.
+func TestNodeOfAnotherMachineStays(t *testing.T) {
+	l := start(t)
+	n := &corev1.Node{}
+	l.must(l.workload.Get(t.Context(), client.ObjectKey{Name: "host-w-0"}, n))
+	n.Annotations = map[string]string{"metalab.dev/node-agent": "system:serviceaccount:other:w-0-lcm-agent"}
+	l.must(l.workload.Update(t.Context(), n))
+	l.prepare("w-0", true)
+	l.run()
+	if got := l.machine("w-0").Status.PrepareDeletionPhase; got != lcmv1.DeletionCompleted {
+		t.Errorf("the phase is %q, want %q: the machine has no Node", got, lcmv1.DeletionCompleted)
+	}
+	l.must(l.Delete(t.Context(), l.machine("w-0")))
+	l.run()
+	l.must(l.workload.Get(t.Context(), client.ObjectKey{Name: "host-w-0"}, n))
+	if n.Spec.Unschedulable || !n.DeletionTimestamp.IsZero() {
+		t.Errorf("the other machine's Node is unschedulable: %t, deleted at %v", n.Spec.Unschedulable, n.DeletionTimestamp)
+	}
+}
+
 func TestNewNeedsItsFields(t *testing.T) {
 	l := start(t)
-	workload := func(context.Context, string, string) (client.Client, error) { return l.workload, nil }
-	for _, c := range []Config{{Workload: workload, Work: queue.Work{Clock: clock.RealClock{}}}, {Client: l, Work: queue.Work{Clock: clock.RealClock{}}}, {Client: l, Workload: workload}} {
+	of := func(context.Context, string, string) (workload.API, error) {
+		return workload.API{Client: l.workload}, nil
+	}
+	for _, c := range []Config{{Workload: of, Work: queue.Work{Clock: clock.RealClock{}}}, {Client: l, Work: queue.Work{Clock: clock.RealClock{}}}, {Client: l, Workload: of}} {
 		if _, err := New(c); err == nil {
 			t.Errorf("New(%+v) returned no error", c)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,10 +16,11 @@ import (
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/drain"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+	"github.com/metalab-dev/metalab/controller/mosk/workload"
 )
 
-// ofAnnotation of a maintenance request is the namespace and name of the Cluster or Machine
-// that it is for: several clusters of a lab may share one API.
+// ofAnnotation of a maintenance request or a ClusterWorkloadLock is the NAMESPACE/NAME of the
+// Cluster or Machine that it is for: several clusters may share one API.
 const ofAnnotation = "metalab.dev/of"
 
 // The stages of a node's maintenance, in their order, as the history of an update names
@@ -34,9 +36,8 @@ const (
 	StageClusterRequestGone = "Cluster maintenance request removed"
 )
 
-// Workload returns a client of the API in which a cluster's nodes are. It must not read
-// from a cache.
-type Workload func(ctx context.Context, namespace, cluster string) (client.Client, error)
+// Workload returns the API in which a cluster's nodes are: see workload.APIs.
+type Workload func(ctx context.Context, namespace, cluster string) (workload.API, error)
 
 // Service takes nodes out of service and gives them back.
 type Service struct {
@@ -117,11 +118,22 @@ func (s Service) walk(ctx context.Context, r Request, stages []stage, during, af
 	if v.machine.Spec.ClusterName == "" {
 		return Progress{}, fmt.Errorf("maintenance: LCMMachine %s has no spec.clusterName: it is in no cluster", r.Machine)
 	}
-	var err error
-	if v.workload, err = s.Workload(ctx, r.Machine.Namespace, v.machine.Spec.ClusterName); err != nil {
+	api, err := s.Workload(ctx, r.Machine.Namespace, v.machine.Spec.ClusterName)
+	if err != nil {
 		return Progress{}, fmt.Errorf("maintenance: API of cluster %s: %w", v.machine.Spec.ClusterName, err)
 	}
-	v.node = item.Node(&v.machine)
+	v.workload, v.node = api.Client, item.Node(&v.machine)
+	foreign, err := foreignNode(ctx, api.Client, v.node, r.Machine)
+	if err != nil {
+		return Progress{}, fmt.Errorf("maintenance: %w", err)
+	}
+	switch {
+	case foreign == "" || after == "": // what was demanded before is given back
+	case r.Reason == lcmv1.ReasonDelete:
+		return Progress{Done: true}, v.report(ctx, after, "")
+	default:
+		return Progress{Stage: StageNodeRequested, Message: foreign, After: drain.Interval}, v.report(ctx, during, foreign)
+	}
 	for _, st := range stages {
 		reached, message, err := st.reach(v, ctx)
 		if err != nil {
@@ -132,6 +144,20 @@ func (s Service) walk(ctx context.Context, r Request, stages []stage, during, af
 		}
 	}
 	return Progress{Done: true}, v.report(ctx, after, "")
+}
+
+// foreignNode returns why a machine has no Node: another one has the Node of its host name. "" means
+// that none has.
+func foreignNode(ctx context.Context, c client.Client, node string, machine client.ObjectKey) (string, error) {
+	var n corev1.Node
+	if err := c.Get(ctx, client.ObjectKey{Name: node}, &n); err != nil {
+		return "", client.IgnoreNotFound(err)
+	}
+	if !workload.Foreign(&n, machine) {
+		return "", nil
+	}
+	owner, _ := workload.OwnerOf(&n)
+	return fmt.Sprintf("Node %s is that of LCMMachine %s: give one of the two another host name, or its Cluster a Kubernetes API of its own (annotation %s)", node, owner, workload.Annotation), nil
 }
 
 // report writes how far the machine is to its status.
@@ -201,6 +227,8 @@ func remove(ctx context.Context, c client.Client, owner client.ObjectKey, o clie
 	return client.IgnoreNotFound(err)
 }
 
+// clusterLocks counts the locks of the machine's cluster: those of other clusters in the same API
+// say so by ofAnnotation, and a lock without it is one of every cluster there.
 func (v *operation) clusterLocks(ctx context.Context) (bool, string, error) {
 	var list lcmv1.ClusterWorkloadLockList
 	if err := v.workload.List(ctx, &list); err != nil {
@@ -208,7 +236,9 @@ func (v *operation) clusterLocks(ctx context.Context) (bool, string, error) {
 	}
 	var l locks
 	for _, x := range list.Items {
-		l.add("ClusterWorkloadLock "+x.Name, x.Status)
+		if of := x.Annotations[ofAnnotation]; of == "" || of == v.cluster().String() {
+			l.add("ClusterWorkloadLock "+x.Name, x.Status)
+		}
 	}
 	return !l.blocked, strings.Join(l.failed, "; "), nil
 }
@@ -315,7 +345,7 @@ func (v *operation) removeNodeRequest(ctx context.Context) (bool, string, error)
 // machine last. It does nothing while another machine of the cluster is in maintenance. It
 // ignores the status of last: the cache may still show the status from before Leave.
 func (s Service) LeaveCluster(ctx context.Context, cluster client.ObjectKey, last string) (Progress, error) {
-	w, err := s.Workload(ctx, cluster.Namespace, cluster.Name)
+	api, err := s.Workload(ctx, cluster.Namespace, cluster.Name)
 	if err != nil {
 		return Progress{}, fmt.Errorf("maintenance: API of cluster %s: %w", cluster, err)
 	}
@@ -330,7 +360,7 @@ func (s Service) LeaveCluster(ctx context.Context, cluster client.ObjectKey, las
 		}
 	}
 	o := &lcmv1.ClusterMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: cluster.Name}}
-	if err := remove(ctx, w, cluster, o); err != nil {
+	if err := remove(ctx, api.Client, cluster, o); err != nil {
 		return Progress{}, fmt.Errorf("maintenance: request of cluster %s: %w", cluster, err)
 	}
 	return Progress{Done: true}, nil

@@ -2,6 +2,7 @@ package maintenance
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -18,10 +19,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/drain"
 	"github.com/metalab-dev/metalab/controller/kube"
+	"github.com/metalab-dev/metalab/controller/mosk/workload"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 )
@@ -33,6 +36,7 @@ type plant struct {
 	Service
 	states *States
 	clock  *clocktesting.FakeClock
+	api    *workload.API // the API of all clusters
 }
 
 // TestMaintenance takes machines of a cluster out of service, and gives them back. Workload
@@ -51,7 +55,7 @@ func TestMaintenance(t *testing.T) {
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	if err := lcmv1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(lcmv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	cl, err := client.New(api.RESTConfig(), client.Options{Scheme: scheme})
@@ -69,15 +73,19 @@ func TestMaintenance(t *testing.T) {
 		{"others", waitsForRequestsOfOthers},
 		{"left-early", leavesBeforeItIsDrained},
 		{"other-types", leavesOtherTypesAlone},
+		{"other-clusters", ignoresLocksOfOtherClusters},
+		{"foreign-node", leavesTheNodeOfAnotherMachine},
+		{"missing-node", waitsForAMissingNode},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-			workload := func(context.Context, string, string) (client.Client, error) { return cl, nil }
-			states, err := NewStates(Config{Client: cl, Workload: workload, Work: queue.Work{Clock: clock}})
+			api := &workload.API{Client: cl}
+			of := func(context.Context, string, string) (workload.API, error) { return *api, nil }
+			states, err := NewStates(Config{Client: cl, Workload: of, Work: queue.Work{Clock: clock}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := plant{t, cl, Service{cl, workload}, states, clock}
+			p := plant{t, cl, Service{cl, of}, states, clock, api}
 			p.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tt.name}})
 			tt.test(p)
 		})
@@ -409,4 +417,114 @@ func TestStateName(t *testing.T) {
 			t.Errorf("StateName(%q) = %q, want %q", tt.machine, got, tt.want)
 		}
 	}
+}
+
+// Clusters that share an API: a lock that names another one does not count.
+func ignoresLocksOfOtherClusters(p plant) {
+	r := p.machine("other-clusters", "w-7")
+	lock := &lcmv1.ClusterWorkloadLock{
+		ObjectMeta: metav1.ObjectMeta{Name: "of-another", Annotations: map[string]string{"metalab.dev/of": "elsewhere/other-clusters"}},
+		Spec:       lcmv1.ClusterWorkloadLockSpec{ControllerName: "c"},
+	}
+	p.create(lock)
+	p.entered(r, StageDrained, "")
+	lock.Annotations["metalab.dev/of"] = "other-clusters/other-clusters"
+	if err := p.Update(p.Context(), lock); err != nil {
+		p.Fatal(err)
+	}
+	p.entered(r, StageClusterLocks, "")
+	p.answer(lock, &lock.Status, lcmv1.WorkloadLockStatus{State: lcmv1.LockInactive})
+	p.entered(r, StageDrained, "")
+}
+
+// Two machines of one host name share an API: the Node is that of the first.
+func leavesTheNodeOfAnotherMachine(p plant) {
+	r := p.machine("foreign-node", "w-8")
+	n := &corev1.Node{}
+	if err := p.Get(p.Context(), client.ObjectKey{Name: "host-w-8"}, n); err != nil {
+		p.Fatal(err)
+	}
+	n.Annotations = map[string]string{"metalab.dev/node-agent": "system:serviceaccount:other:w-8-lcm-agent"}
+	if err := p.Update(p.Context(), n); err != nil {
+		p.Fatal(err)
+	}
+	message := "Node host-w-8 is that of LCMMachine other/w-8: give one of the two another host name," +
+		" or its Cluster a Kubernetes API of its own (annotation metalab.dev/kubernetes-api)"
+	p.entered(r, StageNodeRequested, message)
+	p.status(r, lcmv1.CordonDraining, message)
+	p.missing(&lcmv1.NodeMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: "host-w-8"}})
+	r.Reason = lcmv1.ReasonDelete // which needs no Node
+	p.entered(r, "", "")
+	if p.unschedulable(r) {
+		p.Error("the other machine's node is cordoned")
+	}
+
+	// A state that was written before the other machine had the Node.
+	r.Reason = lcmv1.ReasonUpgrade
+	n.Annotations = nil
+	if err := p.Update(p.Context(), n); err != nil {
+		p.Fatal(err)
+	}
+	p.entered(r, StageDrained, "")
+	n.Annotations = map[string]string{"metalab.dev/node-agent": "system:serviceaccount:other:w-8-lcm-agent"}
+	if err := p.Update(p.Context(), n); err != nil {
+		p.Fatal(err)
+	}
+	p.step(r)
+	var s lcmv1.LCMClusterState
+	if err := p.Get(p.Context(), client.ObjectKey{Namespace: "foreign-node", Name: "cd-w-8"}, &s); err != nil {
+		p.Fatal(err)
+	}
+	if s.Status.Value != "false" || s.Status.Message != message || p.unschedulable(r) {
+		p.Errorf("the state is %+v, the node unschedulable: %t", s.Status, p.unschedulable(r))
+	}
+}
+
+// A Node that its cluster needs does not exist: only a deletion takes that as drained.
+func waitsForAMissingNode(p plant) {
+	const waits = "Node host-w-9 does not exist: its node agent has to register it"
+	r := p.machine("missing-node", "w-9")
+	if err := p.Delete(p.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "host-w-9"}}); err != nil {
+		p.Fatal(err)
+	}
+	p.api.Own = true
+	p.entered(r, StageDrained, "")
+	p.step(r)
+	p.entered(r, StageDrained, waits)
+	p.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "host-w-9"}})
+	p.step(r)
+	p.entered(r, "", "")
+	p.left(r, StageUncordoned)
+	p.step(r)
+	p.left(r, "")
+
+	// Clusters that share an API may have no Nodes; but this Machine has had one.
+	if err := p.Delete(p.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "host-w-9"}}); err != nil {
+		p.Fatal(err)
+	}
+	p.api.Own = false
+	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "missing-node", Name: "w-9"}}
+	p.create(m)
+	m.Status.NodeRef = &clusterv1.NodeReference{Kind: "Node", Name: "host-w-9"}
+	if err := p.Client.Status().Update(p.Context(), m); err != nil {
+		p.Fatal(err)
+	}
+	p.entered(r, StageDrained, "")
+	p.step(r)
+	p.entered(r, StageDrained, waits)
+	m.Status.NodeRef = nil
+	if err := p.Client.Status().Update(p.Context(), m); err != nil {
+		p.Fatal(err)
+	}
+	p.step(r)
+	p.entered(r, "", "")
+	p.left(r, StageUncordoned)
+	p.step(r)
+	p.left(r, "")
+
+	p.api.Own = true
+	r.Reason = lcmv1.ReasonDelete
+	p.entered(r, StageDrained, "")
+	p.step(r)
+	p.entered(r, "", "")
 }

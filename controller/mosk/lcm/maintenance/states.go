@@ -4,16 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/drain"
+	"github.com/metalab-dev/metalab/controller/mosk/workload"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -76,11 +81,15 @@ func (r *States) reconcile(ctx context.Context, key types.NamespacedName) (after
 	if s.Spec.Type != lcmv1.StateCordonDrain || !s.DeletionTimestamp.IsZero() {
 		return 0, nil
 	}
-	w, err := r.Workload(ctx, key.Namespace, s.Spec.ClusterName)
+	api, err := r.Workload(ctx, key.Namespace, s.Spec.ClusterName)
 	if err != nil {
 		return 0, fmt.Errorf("maintenance: API of cluster %s: %w", s.Spec.ClusterName, err)
 	}
-	next, after, err := decide(ctx, drain.New(w, r.Clock, r.ClientClock), &s, "lcm/"+key.String())
+	n, err := r.nodeOf(ctx, api, &s)
+	if err != nil {
+		return 0, fmt.Errorf("maintenance: LCMClusterState %s: %w", key, err)
+	}
+	next, after, err := decide(ctx, drain.New(api.Client, r.Clock, r.ClientClock), &s, n, "lcm/"+key.String())
 	if err != nil {
 		return 0, fmt.Errorf("maintenance: LCMClusterState %s: %w", key, err)
 	}
@@ -98,28 +107,59 @@ func (r *States) reconcile(ctx context.Context, key types.NamespacedName) (after
 	return after, nil
 }
 
+// node is the node of an LCMClusterState.
+type node struct {
+	foreign   string // why it is another machine's; "" means that it is not
+	unmissed  bool   // a drain is done when the Node does not exist
+	isRemoved bool   // the machine is deleted
+}
+
+// nodeOf returns the node of a state, whose owner is an LCMMachine. A Node that does not exist is
+// missed when the cluster has an API of its own, whose nodes register there, or when the Machine has
+// had one; the release of a cluster that shares an API may install none.
+func (r *States) nodeOf(ctx context.Context, api workload.API, s *lcmv1.LCMClusterState) (node, error) {
+	out := node{unmissed: !api.Own, isRemoved: s.Annotations[lcmv1.ClusterStateReasonAnnotation] == string(lcmv1.ReasonDelete)}
+	i := slices.IndexFunc(s.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "LCMMachine" })
+	if i < 0 {
+		return out, nil
+	}
+	machine := client.ObjectKey{Namespace: s.Namespace, Name: s.OwnerReferences[i].Name}
+	var m clusterv1.Machine
+	if err := r.Client.Get(ctx, machine, &m); client.IgnoreNotFound(err) != nil {
+		return out, fmt.Errorf("Machine %s: %w", machine, err)
+	}
+	out.unmissed = out.isRemoved || !api.Own && m.Status.NodeRef == nil
+	var err error
+	out.foreign, err = foreignNode(ctx, api.Client, s.Spec.Arg, machine)
+	return out, err
+}
+
 // decide brings the node as far towards the demanded state as it can now. It returns the
 // status and the time until the next attempt.
-func decide(ctx context.Context, d *drain.Service, s *lcmv1.LCMClusterState, owner string) (lcmv1.LCMClusterStateStatus, time.Duration, error) {
-	next, node, held := s.Status, s.Spec.Arg, new(drain.HeldError)
+func decide(ctx context.Context, d *drain.Service, s *lcmv1.LCMClusterState, n node, owner string) (lcmv1.LCMClusterStateStatus, time.Duration, error) {
+	next, held := s.Status, new(drain.HeldError)
 	if s.Spec.Value != "true" {
 		next.Value, next.Message = "false", ""
-		return next, 0, d.Uncordon(ctx, node, owner)
+		return next, 0, d.Uncordon(ctx, s.Spec.Arg, owner)
+	}
+	if n.foreign != "" {
+		next.Value, next.Message = strconv.FormatBool(n.isRemoved), n.foreign
+		return next, drain.Interval, nil
 	}
 	if s.Status.Value == "true" { // a pod that gets there later does not undo the drain
-		err := d.Cordon(ctx, node, owner)
+		err := d.Cordon(ctx, s.Spec.Arg, owner)
 		if !errors.As(err, &held) {
 			return next, drain.Lease / 3, err
 		}
 	}
-	p, err := d.Drain(ctx, node, owner)
+	p, err := d.Drain(ctx, s.Spec.Arg, owner)
 	switch {
 	case errors.As(err, &held):
 		next.Value, next.Message = "false", held.Error()
 		return next, drain.Interval, nil
 	case err != nil:
 		return next, 0, err
-	case !p.Done:
+	case !p.Done && !(p.Missing != "" && n.unmissed):
 		next.Value, next.Message = "false", p.String()
 		return next, drain.Interval, nil
 	}
