@@ -74,15 +74,16 @@ func (t *target) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 type installer struct {
 	action.Configuration
 	namespace string
+	owner     owner // the bundle
 	client    *kubernetes.Clientset
 }
 
-func newInstaller(config *rest.Config, namespace string, log func(string, ...any)) (*installer, error) {
+func newInstaller(config *rest.Config, namespace string, by owner, log func(string, ...any)) (*installer, error) {
 	t, err := newTarget(config, namespace)
 	if err != nil {
 		return nil, err
 	}
-	i := &installer{namespace: namespace}
+	i := &installer{namespace: namespace, owner: by}
 	if i.client, err = kubernetes.NewForConfig(config); err == nil {
 		err = i.Init(t, namespace, "secret", log)
 	}
@@ -130,7 +131,7 @@ func (i *installer) apply(ctx context.Context, p planned, ch *chart.Chart, value
 	if err != nil {
 		return nil, err
 	}
-	labels := map[string]string{hashLabel: shortHash(p.hash)}
+	labels := map[string]string{hashLabel: shortHash(p.hash), bundleNamespaceLabel: i.owner.namespace, bundleLabel: i.owner.name}
 	for name, value := range p.Labels {
 		labels[name] = value
 	}
@@ -144,11 +145,16 @@ func (i *installer) apply(ctx context.Context, p planned, ch *chart.Chart, value
 	return up.RunWithContext(ctx, p.Name, ch, values)
 }
 
-// uninstall removes a release and its history; one that does not exist is no error.
+// uninstall removes a release and its history. One that does not exist is no error, and one of
+// another bundle stays.
 func (i *installer) uninstall(name string) error {
+	last, err := i.last(name)
+	if err != nil || last == nil || i.foreign(last) != "" {
+		return err
+	}
 	un := action.NewUninstall(&i.Configuration)
 	un.IgnoreNotFound, un.Timeout = true, hookTimeout
-	_, err := un.Run(name)
+	_, err = un.Run(name)
 	return err
 }
 

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/workload"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
@@ -44,8 +45,9 @@ type Config struct {
 	Client client.Client
 	// Reader reads Secrets past the cache.
 	Reader client.Reader
-	// Target is the API of the cluster that releases are installed in.
-	Target *rest.Config
+	// Target returns the API that the releases of a bundle are installed in: that of the cluster
+	// of the bundle's namespace and name.
+	Target func(ctx context.Context, namespace, name string) (*rest.Config, error)
 	HTTP   *http.Client // fetches charts; nil means one with the proxy of the environment
 }
 
@@ -91,7 +93,11 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 			return 0, fmt.Errorf("helm: finalizer: %w", err)
 		}
 	}
-	p := &pass{r: r, b: b, installers: map[string]*installer{}}
+	target, err := r.Target(ctx, key.Namespace, key.Name)
+	if err != nil {
+		return 0, fmt.Errorf("helm: %w", err)
+	}
+	p := &pass{r: r, b: b, target: target, installers: map[string]*installer{}}
 	order := plan(b)
 	if deleted {
 		order = nil
@@ -104,7 +110,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 			return 0, err
 		}
 	}
-	err := p.record(ctx, func(s *lcmv1.HelmBundleStatus) {
+	err = p.record(ctx, func(s *lcmv1.HelmBundleStatus) {
 		s.ObservedGeneration = b.Generation
 		if !slices.ContainsFunc(order, func(rel planned) bool { return !s.ReleaseStatuses[rel.Name].Success }) {
 			s.Release = b.Spec.Release
@@ -125,6 +131,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 type pass struct {
 	r          *Reconciler
 	b          *lcmv1.HelmBundle
+	target     *rest.Config
 	after      time.Duration // when to look again; 0: at a change
 	installers map[string]*installer
 }
@@ -141,7 +148,7 @@ func (p *pass) installer(ctx context.Context, namespace string) (*installer, err
 		return i, nil
 	}
 	log := ctrl.LoggerFrom(ctx).V(1)
-	i, err := newInstaller(p.r.Target, namespace, func(format string, args ...any) { log.Info(fmt.Sprintf(format, args...)) })
+	i, err := newInstaller(p.target, namespace, ownerOf(p.b), func(format string, args ...any) { log.Info(fmt.Sprintf(format, args...)) })
 	if err == nil {
 		p.installers[namespace] = i
 	}
@@ -266,6 +273,15 @@ func (p *pass) release(ctx context.Context, rel planned) error {
 	last, err := i.last(rel.Name)
 	if err != nil {
 		return fmt.Errorf("helm: release %s: %w", rel.Name, err)
+	}
+	if other := i.foreign(last); other != "" {
+		if s.Success {
+			s = lcmv1.HelmReleaseStatus{Hash: rel.hash}
+		}
+		s.Success, s.Ready, s.Namespace, s.Status = false, false, "", ""
+		s.Message = fmt.Sprintf("release %s in namespace %s is that of HelmBundle %s: give it another name or namespace, or its Cluster a Kubernetes API of its own (annotation %s)", rel.Name, namespace, other, workload.Annotation)
+		p.again(readyPeriod)
+		return p.set(ctx, rel.Name, s)
 	}
 	if last == nil || last.Info.Status != release.StatusDeployed || last.Labels[hashLabel] != shortHash(rel.hash) {
 		if left := p.wait(s); !s.Success && left > 0 {

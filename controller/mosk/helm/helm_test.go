@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,9 +62,13 @@ func start(t *testing.T) *lab {
 func (l *lab) restart() {
 	l.t.Helper()
 	var err error
-	if l.r, err = New(Config{Client: l.Client, Reader: l.Client, Target: l.kube.RESTConfig(), Work: queue.Work{Clock: l.clock}}); err != nil {
+	if l.r, err = New(Config{Client: l.Client, Reader: l.Client, Target: l.target, Work: queue.Work{Clock: l.clock}}); err != nil {
 		l.t.Fatal(err)
 	}
+}
+
+func (l *lab) target(context.Context, string, string) (*rest.Config, error) {
+	return l.kube.RESTConfig(), nil
 }
 
 func (l *lab) must(err error) {
@@ -189,7 +194,7 @@ func TestBundle(t *testing.T) {
 	if len(s) != 3 || s["first"].Revision != 2 || s["second"].Revision != 1 || l.text("default", "first") != "two" || b.Status.Release != "mosk-1" {
 		t.Errorf("after a change: %+v, text %q", b.Status, l.text("default", "first"))
 	}
-	i, err := newInstaller(l.kube.RESTConfig(), "default", t.Logf)
+	i, err := newInstaller(l.kube.RESTConfig(), "default", owner{"default", "c1"}, t.Logf)
 	l.must(err)
 	got, err := action.NewGet(&i.Configuration).Run("first")
 	if err != nil || got.Version != 2 || got.Info.Status != release.StatusDeployed || got.Config["text"] != "two" {
