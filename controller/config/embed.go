@@ -129,6 +129,22 @@ func CRDs(families ...string) ([]*apiextensionsv1.CustomResourceDefinition, erro
 	return out, err
 }
 
+// ofWorkload are the kinds of the family HOC that live in the cluster that LCM deploys, and not in
+// the management cluster: the protocol of maintenance.
+var ofWorkload = []string{"ClusterMaintenanceRequest", "ClusterWorkloadLock", "NodeDeletionRequest", "NodeMaintenanceRequest", "NodeWorkloadLock"}
+
+// WorkloadCRDs returns the definitions of a cluster that LCM deploys, in the order of their names.
+func WorkloadCRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	files, err := fs.Sub(manifests, HOC)
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	all, err := load(files)
+	return slices.DeleteFunc(all, func(d *apiextensionsv1.CustomResourceDefinition) bool {
+		return !slices.Contains(ofWorkload, d.Spec.Names.Kind)
+	}), err
+}
+
 func load(files fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	patches, err := loadPatches(files)
 	if err != nil {

@@ -28,6 +28,8 @@ import (
 	"github.com/go-logr/logr"
 	"go.etcd.io/etcd/server/v3/embed"
 	"k8s.io/client-go/rest"
+
+	"github.com/metalab-dev/metalab/controller/config"
 )
 
 // Config configures an API.
@@ -61,6 +63,10 @@ type Config struct {
 
 	// Families are the kinds that are installed beside those of hosts: see config.Families.
 	Families []string
+
+	// Workload makes the API that of a cluster which LCM deploys: config.WorkloadCRDs are installed
+	// in place of the kinds and policies of hosts and Families.
+	Workload bool
 
 	// Nodes serves the kinds of a cluster that has nodes, too: Node, Pod with its status,
 	// binding and eviction, Service, PersistentVolume and PersistentVolumeClaim, and apps,
@@ -162,13 +168,7 @@ func (a *API) open(ctx context.Context, c Config) error {
 	if err := a.server.waitReady(ctx, a.rest); err != nil {
 		return err
 	}
-	if err := Install(ctx, a.rest, c.Families...); err != nil {
-		return err
-	}
-	if err := backdateDefinitions(ctx, a.rest); err != nil {
-		return err
-	}
-	if err := awaitPolicies(ctx, a.rest, c.Families); err != nil {
+	if err := c.install(ctx, a.rest); err != nil {
 		return err
 	}
 	stop, err := startControllers(ctx, a.rest, c.Nodes, a.errors)
@@ -177,6 +177,27 @@ func (a *API) open(ctx context.Context, c Config) error {
 	}
 	a.onClose(stop)
 	return nil
+}
+
+// install installs the definitions and policies of an API, and returns when they are in force.
+func (c Config) install(ctx context.Context, api *rest.Config) error {
+	if c.Workload {
+		crds, err := config.WorkloadCRDs()
+		if err != nil {
+			return fmt.Errorf("kube: install: %w", err)
+		}
+		if err := installDefinitions(ctx, api, crds, func(*rest.Config) error { return nil }); err != nil {
+			return err
+		}
+		return backdateDefinitions(ctx, api)
+	}
+	if err := Install(ctx, api, c.Families...); err != nil {
+		return err
+	}
+	if err := backdateDefinitions(ctx, api); err != nil {
+		return err
+	}
+	return awaitPolicies(ctx, api, c.Families)
 }
 
 // claim creates and locks the state folder dir, and creates the folder for etcd's sockets.

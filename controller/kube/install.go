@@ -35,6 +35,12 @@ func Install(ctx context.Context, c *rest.Config, families ...string) error {
 	if err != nil {
 		return fmt.Errorf("kube: install: %w", err)
 	}
+	return installDefinitions(ctx, c, crds, func(c *rest.Config) error { return installPolicies(ctx, c, families) })
+}
+
+// installDefinitions applies definitions, calls beside, and returns when the cluster serves and lists
+// the definitions.
+func installDefinitions(ctx context.Context, c *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition, beside func(*rest.Config) error) error {
 	c = rest.CopyConfig(c)
 	c.QPS = -1 // no client-side limit for a handful of requests that the caller waits for
 	client, err := clientset.NewForConfig(c)
@@ -46,7 +52,7 @@ func Install(ctx context.Context, c *rest.Config, families ...string) error {
 			return fmt.Errorf("kube: install %s: %w", crd.Name, err)
 		}
 	}
-	if err := installPolicies(ctx, c, families); err != nil {
+	if err := beside(c); err != nil {
 		return fmt.Errorf("kube: install: %w", err)
 	}
 	var missing error
