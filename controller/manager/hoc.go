@@ -111,8 +111,12 @@ func addProvider(_ context.Context, s *Set) error {
 	if err != nil {
 		return err
 	}
+	apis, err := s.workloads()
+	if err != nil {
+		return err
+	}
 	ofMachines, err := machines.New(machines.Config{
-		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Server: api.URL, CA: api.CA,
+		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Server: api.URL, CA: api.CA, Workload: apis.Of,
 		Work: s.cfg.work(),
 	})
 	if err != nil {

@@ -94,6 +94,9 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 		}
 	}
 	target, err := r.Target(ctx, key.Namespace, key.Name)
+	if errors.As(err, new(*workload.SecretError)) { // the Cluster's condition Kubernetes has the reason
+		return queue.SecretWait, nil
+	}
 	if err != nil {
 		return 0, fmt.Errorf("helm: %w", err)
 	}

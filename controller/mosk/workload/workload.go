@@ -7,6 +7,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -71,7 +72,16 @@ func New(clusters, secrets client.Reader, scheme *runtime.Scheme, shared API) (*
 	return &APIs{clusters: clusters, secrets: secrets, scheme: scheme, shared: shared, kept: map[client.ObjectKey]kept{}}, nil
 }
 
-// Of returns the API of a cluster, or an error that names the Secret and what is wrong with it.
+// SecretError says why the Secret of a cluster's kubeconfig cannot be used: it does not exist yet,
+// or its writer has to correct it.
+type SecretError struct{ text string }
+
+// Error implements error.
+func (e *SecretError) Error() string { return e.text }
+
+func mistake(format string, args ...any) error { return &SecretError{fmt.Sprintf(format, args...)} }
+
+// Of returns the API of a cluster, or a SecretError.
 func (a *APIs) Of(ctx context.Context, namespace, cluster string) (API, error) {
 	key := client.ObjectKey{Namespace: namespace, Name: cluster}
 	var l lcmv1.LCMCluster
@@ -82,7 +92,8 @@ func (a *APIs) Of(ctx context.Context, namespace, cluster string) (API, error) {
 		a.forget(key)
 		return a.shared, nil
 	}
-	text, err := Kubeconfig(ctx, a.secrets, client.ObjectKey{Namespace: namespace, Name: l.Spec.KubeconfigSecretName})
+	secret := client.ObjectKey{Namespace: namespace, Name: l.Spec.KubeconfigSecretName}
+	text, err := readKubeconfig(ctx, a.secrets, secret)
 	if err != nil {
 		return API{}, fmt.Errorf("workload: Kubernetes API of cluster %s: %w", key, err)
 	}
@@ -92,9 +103,9 @@ func (a *APIs) Of(ctx context.Context, namespace, cluster string) (API, error) {
 	if k, ok := a.kept[key]; ok && k.sum == sum {
 		return k.api, nil
 	}
-	config, err := Parse(text)
+	config, err := parse(secret, text)
 	if err != nil {
-		return API{}, fmt.Errorf("workload: Secret %s/%s: %w", namespace, l.Spec.KubeconfigSecretName, err)
+		return API{}, fmt.Errorf("workload: Kubernetes API of cluster %s: %w", key, err)
 	}
 	c, err := client.New(config, client.Options{Scheme: a.scheme})
 	if err != nil {
@@ -111,67 +122,77 @@ func (a *APIs) forget(key client.ObjectKey) {
 	delete(a.kept, key)
 }
 
-// Kubeconfig returns the kubeconfig in a Secret. The error names the Secret.
-func Kubeconfig(ctx context.Context, r client.Reader, key client.ObjectKey) ([]byte, error) {
+// Check returns a SecretError unless the Secret has a kubeconfig that can be used.
+func Check(ctx context.Context, r client.Reader, secret client.ObjectKey) error {
+	text, err := readKubeconfig(ctx, r, secret)
+	if err == nil {
+		_, err = parse(secret, text)
+	}
+	return err
+}
+
+func readKubeconfig(ctx context.Context, r client.Reader, secret client.ObjectKey) ([]byte, error) {
 	var s corev1.Secret
-	err := r.Get(ctx, key, &s)
+	err := r.Get(ctx, secret, &s)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("Secret %s does not exist yet: it has the kubeconfig, with the key %s", key, KubeconfigKey)
+		return nil, mistake("Secret %s does not exist yet: it has the kubeconfig, with the key %s", secret, KubeconfigKey)
 	case err != nil:
-		return nil, fmt.Errorf("Secret %s: %w", key, err)
+		return nil, fmt.Errorf("Secret %s: %w", secret, err)
 	case len(s.Data[KubeconfigKey]) == 0:
-		return nil, fmt.Errorf("Secret %s has no key %s: put the kubeconfig there", key, KubeconfigKey)
+		return nil, mistake("Secret %s has no key %s: put the kubeconfig there", secret, KubeconfigKey)
 	}
 	return s.Data[KubeconfigKey], nil
 }
 
-// Parse returns the configuration of clients that a kubeconfig of a Secret describes. Whoever
+// parse returns the configuration of clients that a kubeconfig of a Secret describes. Whoever
 // writes the Secret must get no more than that from the controllers: a kubeconfig that names
 // files of theirs, or a program that they would run, is refused with the field.
-func Parse(text []byte) (*rest.Config, error) {
+func parse(secret client.ObjectKey, text []byte) (*rest.Config, error) {
 	k, err := clientcmd.Load(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", KubeconfigKey, err)
+		return nil, mistake("Secret %s: %s: %v", secret, KubeconfigKey, err)
 	}
 	context, ok := k.Contexts[k.CurrentContext]
 	if !ok {
-		return nil, fmt.Errorf("%s: current-context %q is none of its contexts", KubeconfigKey, k.CurrentContext)
+		return nil, mistake("Secret %s: %s: current-context %q is none of its contexts", secret, KubeconfigKey, k.CurrentContext)
 	}
-	if err := errors.Join(checkUser(context.AuthInfo, k.AuthInfos[context.AuthInfo]), checkCluster(context.Cluster, k.Clusters[context.Cluster])); err != nil {
-		return nil, err
+	if why := cmp.Or(wrongUser(context.AuthInfo, k.AuthInfos[context.AuthInfo]), wrongCluster(context.Cluster, k.Clusters[context.Cluster])); why != "" {
+		return nil, mistake("Secret %s: %s: %s", secret, KubeconfigKey, why)
 	}
 	c, err := clientcmd.NewDefaultClientConfig(*k, nil).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", KubeconfigKey, err)
+		return nil, mistake("Secret %s: %s: %v", secret, KubeconfigKey, err)
 	}
 	c.QPS = -1 // the callers limit themselves
 	return c, nil
 }
 
-func checkUser(name string, u *clientcmdapi.AuthInfo) error {
+// wrongUser returns what is wrong with the user of a kubeconfig, "" when nothing is.
+func wrongUser(name string, u *clientcmdapi.AuthInfo) string {
 	if u == nil {
-		return fmt.Errorf("%s: there is no user %q, which the current context names", KubeconfigKey, name)
+		return fmt.Sprintf("there is no user %q, which the current context names", name)
 	}
 	for field, set := range map[string]bool{
 		"exec": u.Exec != nil, "auth-provider": u.AuthProvider != nil, "tokenFile": u.TokenFile != "",
 		"client-certificate": u.ClientCertificate != "", "client-key": u.ClientKey != "",
 	} {
 		if set {
-			return fmt.Errorf("%s: %s of user %q: give client-certificate-data with client-key-data, or a token: the controllers run no program and read no file for it", KubeconfigKey, field, name)
+			return fmt.Sprintf("%s of user %q: give client-certificate-data with client-key-data, or a token: the controllers run no program and read no file for it", field, name)
 		}
 	}
-	return nil
+	return ""
 }
 
-func checkCluster(name string, c *clientcmdapi.Cluster) error {
+// wrongCluster returns what is wrong with the cluster of a kubeconfig, "" when nothing is.
+func wrongCluster(name string, c *clientcmdapi.Cluster) string {
 	switch {
 	case c == nil:
-		return fmt.Errorf("%s: there is no cluster %q, which the current context names", KubeconfigKey, name)
+		return fmt.Sprintf("there is no cluster %q, which the current context names", name)
 	case c.CertificateAuthority != "":
-		return fmt.Errorf("%s: certificate-authority of cluster %q: give certificate-authority-data: the controllers read no file for it", KubeconfigKey, name)
+		return fmt.Sprintf("certificate-authority of cluster %q: give certificate-authority-data: the controllers read no file for it", name)
 	case !strings.HasPrefix(c.Server, "https://"):
-		return fmt.Errorf("%s: server %q of cluster %q: give an https URL", KubeconfigKey, c.Server, name)
+		return fmt.Sprintf("server %q of cluster %q: give an https URL", c.Server, name)
 	}
-	return nil
+	return ""
 }

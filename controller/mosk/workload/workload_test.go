@@ -26,7 +26,7 @@ users: [{name: u, user: {` + user + `}}]
 `
 }
 
-func TestParseRefusesWhatReachesTheControllers(t *testing.T) {
+func TestKubeconfigsThatReachTheControllersAreRefused(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"token", kubeconfig("https://192.0.2.1:6443", "", "token: t"), ""},
 		{"certificate data", kubeconfig("https://192.0.2.1:6443", `, certificate-authority-data: ""`, `client-certificate-data: "", token: t`), ""},
@@ -39,12 +39,12 @@ func TestParseRefusesWhatReachesTheControllers(t *testing.T) {
 		{"no context", "apiVersion: v1\nkind: Config\n", `current-context "" is none of its contexts`},
 		{"no cluster", strings.Replace(kubeconfig("https://192.0.2.1", "", "token: t"), "cluster: c,", "cluster: d,", 1), `there is no cluster "d"`},
 		{"no user", strings.Replace(kubeconfig("https://192.0.2.1", "", "token: t"), "user: u}", "user: v}", 1), `there is no user "v"`},
-		{"no YAML", "{", "kubeconfig: "},
+		{"no YAML", "{", "Secret lab/s: kubeconfig: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Parse([]byte(tt.text))
-			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
-				t.Errorf("Parse() error %v, want %q", err, tt.want)
+			_, err := parse(client.ObjectKey{Namespace: "lab", Name: "s"}, []byte(tt.text))
+			if tt.want == "" && err != nil || tt.want != "" && (!errors.As(err, new(*SecretError)) || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("parse() error %v, want %q", err, tt.want)
 			}
 		})
 	}
@@ -68,7 +68,7 @@ func TestOf(t *testing.T) {
 	of := func(name, want string) (out API) {
 		t.Helper()
 		out, err := apis.Of(t.Context(), "lab", name)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.HasSuffix(err.Error(), want)) {
+		if want == "" && err != nil || want != "" && (!errors.As(err, new(*SecretError)) || !strings.HasSuffix(err.Error(), want)) {
 			t.Fatalf("Of(%s) error %v, want %q", name, err, want)
 		}
 		return out

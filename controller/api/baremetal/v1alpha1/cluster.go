@@ -146,3 +146,7 @@ type MKE struct {
 	// +optional
 	ClusterID string `json:"clusterID,omitempty"`
 }
+
+// ConditionKubernetes is the type of a cluster's condition that is there when it has a Kubernetes
+// API of its own, or asks for one.
+const ConditionKubernetes = "Kubernetes"

@@ -22,6 +22,7 @@ const (
 	StageNetwork       = "Network prepared"
 	StageLoadBalancers = "Load balancers created"
 	StageIAM           = "IAM objects created"
+	StageKubernetes    = "Kubernetes API started"
 	StageHelmBundle    = "HelmBundle created"
 	StageMachines      = "All machines of the cluster are ready"
 	StageCluster       = "Cluster is ready"

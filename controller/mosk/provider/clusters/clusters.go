@@ -48,8 +48,9 @@ const (
 	ConditionHelm     = "Helm"
 	ConditionIAM      = "IAM"
 
-	// A Cluster has these conditions when it names a credential, a loadBalancerHost and a
-	// Proxy.
+	// A Cluster has these conditions when it asks for a Kubernetes API of its own, and when it
+	// names a credential, a loadBalancerHost and a Proxy.
+	ConditionKubernetes   = baremetalv1.ConditionKubernetes
 	ConditionCredentials  = baremetalv1.ConditionCredentials
 	ConditionLoadBalancer = "LoadBalancer"
 	ConditionProxy        = "Proxy"
@@ -181,7 +182,11 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 	if err != nil {
 		return 0, fmt.Errorf("clusters: %w", err)
 	}
-	b, err := r.deploy(ctx, c, l, parts{endpoint, secret}, &status)
+	kubeconfig, api, err := r.kubernetes(ctx, c, l)
+	if err != nil {
+		return 0, fmt.Errorf("clusters: %w", err)
+	}
+	b, err := r.deploy(ctx, c, l, parts{endpoint, secret, kubeconfig}, &status)
 	var mistake *release.Error
 	if err != nil && !errors.As(err, &mistake) {
 		return 0, fmt.Errorf("clusters: %w", err)
@@ -197,14 +202,14 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 	if b != nil {
 		conditions = append(conditions, helmCondition(b))
 	}
-	conditions = slices.Concat(conditions, credentials, balancer, proxies)
+	conditions = slices.Concat(conditions, credentials, balancer, proxies, api)
 	if err := r.record(ctx, c, status, machines.Items, conditions...); err != nil {
 		return 0, err
 	}
 	if err := r.recordStages(ctx, c, machines.Items, b != nil); err != nil {
 		return 0, fmt.Errorf("clusters: ClusterDeploymentStatus: %w", err)
 	}
-	if proxyBlocked(proxies) {
+	if blocked(proxies) || blocked(api) { // they may wait for a Secret, which no watch reports
 		after = queue.SecretWait
 	}
 	return after, taken
@@ -212,8 +217,9 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 
 // parts are the references of an LCMCluster beside its release.
 type parts struct {
-	endpoint *lcmv1.Endpoint // endpoint of the load balancer
-	proxy    proxySecret
+	endpoint   *lcmv1.Endpoint // endpoint of the load balancer
+	proxy      proxySecret
+	kubeconfig string // Secret of the Cluster's own API; "" means that it shares one
 }
 
 // deploy writes the release's content to the LCMCluster and the HelmBundle, and notes the
@@ -284,7 +290,7 @@ func (r *Reconciler) write(ctx context.Context, c *clusterv1.Cluster, l *lcmv1.L
 		spec.AgentVersion = to.Spec.Agent.Version
 	}
 	spec.ManagementClusterEndpoint = r.endpoint
-	spec.ExternalEndpoint = p.endpoint
+	spec.ExternalEndpoint, spec.KubeconfigSecretName = p.endpoint, p.kubeconfig
 	spec.ProxySecretName, spec.ProxyHash = p.proxy.name, p.proxy.hash
 	spec.HelmControllerServiceAccountName = c.Name + "-helm-controller"
 	spec.MaxWorkerPrepareCount, spec.MaxWorkerUpgradeCount = value.MaxWorkerPrepareCount, max(value.MaxWorkerUpgradeCount, 1)

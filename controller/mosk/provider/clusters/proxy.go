@@ -96,9 +96,9 @@ func (r *Reconciler) proxy(ctx context.Context, c *clusterv1.Cluster) (proxySecr
 	return proxySecret{want.Name, hex.EncodeToString(sum[:])}, []baremetalv1.Condition{{Type: ConditionProxy, Ready: true}}, nil
 }
 
-// proxyBlocked reports whether the condition may wait for a user's Secret.
-func proxyBlocked(conditions []baremetalv1.Condition) bool {
-	return slices.ContainsFunc(conditions, func(c baremetalv1.Condition) bool { return c.Type == ConditionProxy && !c.Ready })
+// blocked reports whether one of the conditions is not ready.
+func blocked(conditions []baremetalv1.Condition) bool {
+	return slices.ContainsFunc(conditions, func(c baremetalv1.Condition) bool { return !c.Ready })
 }
 
 // hasProxy reports whether a Cluster's status has a condition of a proxy.

@@ -58,6 +58,9 @@ func (r *Reconciler) recordStages(ctx context.Context, c *clusterv1.Cluster, mac
 		facts = append(facts, fact{kaasv1.StageLoadBalancers, message})
 	}
 	facts = append(facts, fact{kaasv1.StageIAM, waits(ConditionIAM)})
+	if slices.ContainsFunc(s.Conditions, func(c baremetalv1.Condition) bool { return c.Type == ConditionKubernetes }) {
+		facts = append(facts, fact{kaasv1.StageKubernetes, waits(ConditionKubernetes)})
+	}
 	helm := ""
 	if !bundle {
 		helm = "the release has no HelmBundle yet: " + waits(ConditionRelease)
@@ -93,7 +96,7 @@ func (r *Reconciler) recordStages(ctx context.Context, c *clusterv1.Cluster, mac
 	out.Stages = progress(current.Stages, facts, now)
 	switch {
 	case !created:
-		return r.Client.Create(ctx, out)
+		return client.IgnoreAlreadyExists(r.Client.Create(ctx, out)) // the cache is late: its watch reports the object
 	case equality.Semantic.DeepEqual(current, out):
 		return nil
 	}

@@ -211,5 +211,8 @@ func removeAccount(ctx context.Context, r *Reconciler, f *facts) error {
 			return err
 		}
 	}
+	if err := r.removeNodeAccount(ctx, f); err != nil {
+		return err
+	}
 	return onMachine(func(m *clusterv1.Machine, _ *facts) { m.Spec.ProviderID = nil })(ctx, r, f)
 }

@@ -32,6 +32,7 @@ import (
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+	"github.com/metalab-dev/metalab/controller/mosk/workload"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -52,6 +53,9 @@ type lab struct {
 	// it was done.
 	failAt    int
 	failAfter bool
+
+	// workload finds the API of a cluster; nil means that all share one.
+	workload func(ctx context.Context, namespace, cluster string) (workload.API, error)
 }
 
 var errKilled = errors.New("the process was killed")
@@ -123,6 +127,7 @@ func (l *lab) provider(cached client.Reader) *Reconciler {
 	r, err := New(Config{
 		Client: interceptor.NewClient(l.Client.(client.WithWatch), funcs), Reader: l, Work: queue.Work{Clock: clock.RealClock{}}, Wall: l.wall,
 		Server: "https://192.0.2.1:6443", CA: []byte("-----BEGIN CERTIFICATE-----\n"),
+		Workload: l.workload,
 	})
 	if err != nil {
 		l.t.Fatal(err)

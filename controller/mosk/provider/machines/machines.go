@@ -21,6 +21,7 @@ import (
 	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/workload"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/controller/reconcile/watch"
 )
@@ -40,6 +41,8 @@ type Config struct {
 	Wall   clock.PassiveClock
 	Server string // https URL of the API, as servers reach it
 	CA     []byte // certificates, in PEM, that sign the API's
+	// Workload returns the API in which a cluster's nodes are; nil means that all share one.
+	Workload func(ctx context.Context, namespace, cluster string) (workload.API, error)
 }
 
 // Reconciler reconciles Machines.

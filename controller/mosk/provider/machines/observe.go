@@ -181,6 +181,9 @@ func (r *Reconciler) observeCluster(ctx context.Context, f *facts) error {
 	if f.host != nil && f.host.Spec.Image != nil {
 		return nil // a server that has its image goes on without the credential
 	}
+	if err := release.Kubernetes(&c); err != nil {
+		return err
+	}
 	return release.Credentials(&c)
 }
 

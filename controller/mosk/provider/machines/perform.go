@@ -134,9 +134,13 @@ func provision(ctx context.Context, r *Reconciler, f *facts) error {
 	if err != nil {
 		return err
 	}
+	node, err := r.node(ctx, f)
+	if err != nil {
+		return err
+	}
 	text, err := userdata.Render(userdata.Machine{
 		Namespace: f.machine.Namespace, Name: f.machine.Name, Server: r.Server, CA: r.CA, Token: token, Agent: f.release.Spec.Agent, Keys: f.keys, Proxy: f.proxy,
-		Profile: f.profile.spec, User: f.userData,
+		Profile: f.profile.spec, User: f.userData, Node: node,
 	})
 	if err != nil {
 		return err

@@ -253,6 +253,19 @@ func Credentials(c *clusterv1.Cluster) error {
 	return Mistake("Cluster %q: BareMetalHostCredential %q is not ready yet", c.Name, name)
 }
 
+// Kubernetes returns an error while a Cluster's own Kubernetes API cannot be used: its servers
+// become Nodes there.
+func Kubernetes(c *clusterv1.Cluster) error {
+	if p := c.Status.ProviderStatus; p != nil {
+		for _, x := range p.Conditions {
+			if x.Type == baremetalv1.ConditionKubernetes && !x.Ready {
+				return Mistake("Cluster %q: %s", c.Name, x.Message)
+			}
+		}
+	}
+	return nil
+}
+
 // Get returns a ClusterRelease.
 func Get(ctx context.Context, r client.Reader, name string) (*kaasv1.ClusterRelease, error) {
 	out := new(kaasv1.ClusterRelease)

@@ -30,6 +30,12 @@ const (
 	proxyFile   = "/etc/lab-agent/proxy"
 	tokenFile   = "/etc/lab-agent/token" //nolint:gosec // a path
 	fetchScript = "/usr/local/sbin/fetch-lab-agent"
+
+	// The node agent's files, as guest/node names them.
+	nodeUnit      = "lab-agent-node.service"
+	nodeFile      = "/etc/lab-agent/node.yaml"
+	nodeCAFile    = "/etc/lab-agent/node-ca.crt"
+	nodeTokenFile = "/etc/lab-agent/node-token" //nolint:gosec // a path
 )
 
 // Machine has the values of a machine's user data.
@@ -43,6 +49,22 @@ type Machine struct {
 	Proxy           *kaasv1.ProxySpec                       // proxy for downloads; nil means none
 	Profile         *hostprofilev1.BareMetalHostProfileSpec // nil means none
 	User            []byte                                  // a cloud-config or a script of the user; nil means none
+	Node            *Node                                   // nil means that the server registers no Node
+}
+
+// Node is the account of the server's node agent, in the API of the cluster. The agent stands in
+// for a kubelet.
+type Node struct {
+	Server string // https URL of the API
+	CA     []byte // certificates, in PEM, that sign the API's
+	Token  string // token of a service account
+}
+
+// account is the configuration file of the node agent.
+type account struct {
+	Server    string `json:"server"`
+	CAFile    string `json:"caFile"`
+	TokenFile string `json:"tokenFile"`
 }
 
 // config is the configuration file of the agent.
@@ -101,6 +123,11 @@ func render(m Machine) ([]byte, error) {
 	if m.Agent != nil {
 		c.WriteFiles = append(c.WriteFiles, file{Path: fetchScript, Permissions: "0755", Content: fetch(*m.Agent)})
 	}
+	if m.Node != nil {
+		if err := c.addNode(*m.Node); err != nil {
+			return nil, err
+		}
+	}
 	if m.Proxy != nil {
 		c.WriteFiles = append(c.WriteFiles, file{Path: proxyFile, Permissions: "0600", Content: environment(*m.Proxy)})
 	}
@@ -120,6 +147,22 @@ func render(m Machine) ([]byte, error) {
 		return b, nil
 	}
 	return addUser(b, c, m.User)
+}
+
+// addNode installs and enables the node agent.
+func (c *cloudConfig) addNode(n Node) error {
+	settings, err := yaml.Marshal(account{n.Server, nodeCAFile, nodeTokenFile})
+	if err != nil {
+		return err
+	}
+	c.WriteFiles = append(c.WriteFiles,
+		file{Path: nodeFile, Permissions: "0644", Content: string(settings)},
+		file{Path: nodeCAFile, Permissions: "0644", Content: string(n.CA)},
+		file{Path: nodeTokenFile, Permissions: "0600", Content: n.Token + "\n"},
+		file{Path: "/etc/systemd/system/" + nodeUnit, Permissions: "0644", Content: unit.Service("Node agent", "node --config "+nodeFile, "")},
+	)
+	c.RunCmd = append(c.RunCmd, "systemctl enable --now "+nodeUnit)
+	return nil
 }
 
 // service returns the agent's service. With an agent in the release, the service fetches the

@@ -11,6 +11,7 @@ import (
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/guest/cloudinit"
+	"github.com/metalab-dev/metalab/guest/node"
 )
 
 func example() Machine {
@@ -116,5 +117,26 @@ func TestUserDataWithoutADownload(t *testing.T) {
 	b, _ := Render(m)
 	if !bytes.Equal(a, b) {
 		t.Error("two documents of one machine differ")
+	}
+}
+
+// A server of a Cluster with an API of its own gets the node agent, as guest/node runs it.
+func TestUserDataInstallTheNodeAgent(t *testing.T) {
+	m := example()
+	m.Node = &Node{Server: "https://192.0.2.7:6443", CA: []byte("CA"), Token: "d.e.f"}
+	root, r := apply(t, m)
+	for name, want := range map[string]string{
+		node.ConfigFile: "caFile: /etc/lab-agent/node-ca.crt\nserver: https://192.0.2.7:6443\ntokenFile: /etc/lab-agent/node-token\n",
+		nodeCAFile:      "CA", nodeTokenFile: "d.e.f\n", "/etc/systemd/system/lab-agent-node.service": node.Unit,
+	} {
+		if f, _ := root.Get(strings.TrimPrefix(name, "/")); string(f.Content) != want {
+			t.Errorf("%s has %q, want %q", name, f.Content, want)
+		}
+	}
+	if f, _ := root.Get(strings.TrimPrefix(nodeTokenFile, "/")); f.Mode.Perm() != 0o600 {
+		t.Errorf("the token has the mode %o", f.Mode.Perm())
+	}
+	if want := []string{"systemctl daemon-reload", "systemctl enable --now lab-agent-lcm.service", "systemctl enable --now lab-agent-node.service"}; !slices.Equal(r.Run, want) {
+		t.Errorf("commands %q, want %q", r.Run, want)
 	}
 }
