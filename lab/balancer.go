@@ -21,8 +21,8 @@ import (
 var balancerAddresses = netip.MustParsePrefix("127.0.0.0/8")
 
 // dialControl connects to the Kubernetes API of a control machine. An emulated server has no
-// network: the lab's own API answers in its place, while the server runs the system of its
-// disk. Its connections end with that.
+// network: the Cluster's API, which runs in the lab, answers in its place, while the server runs the
+// system of its disk. Its connections end with that.
 func (l *Lab) dialControl(ctx context.Context, b loadbalancer.Backend) (net.Conn, error) {
 	kube, err := l.Kubernetes()
 	if err != nil {
@@ -45,7 +45,11 @@ func (l *Lab) dialControl(ctx context.Context, b loadbalancer.Backend) (net.Conn
 	if err != nil {
 		return nil, err
 	}
-	api, err := url.Parse(l.kube.api.Host)
+	config, err := l.apiOf(ctx, kube, b)
+	if err != nil {
+		return nil, err
+	}
+	api, err := url.Parse(config.Host)
 	if err != nil {
 		return nil, fmt.Errorf("lab: the Kubernetes API: %w", err)
 	}

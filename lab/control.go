@@ -34,7 +34,7 @@ func (l *Lab) info() control.Status {
 	st := control.Status{Images: l.ImagesURL(), SecureImages: l.SecureImagesURL(), Charts: l.ChartsURL(), Speed: l.cfg.Settings.Speed}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	st.Kubeconfig = l.kube.kubeconfig
+	st.Kubeconfig, st.ClusterAPIs = l.kube.kubeconfig, clusterAPIs(l.workloads)
 	if l.page != "" {
 		st.Metrics = l.page + "/metrics"
 		st.View = view.Link(l.page, l.cfg.Dir)

@@ -58,7 +58,7 @@ func Owned() statedir.Owned {
 		ChartsDir + "/", ImagesDir + "/" + images.DemoRaw, ImagesDir + "/" + images.DemoQCOW2, ImagesDir + "/.metalab-demo.*-*",
 		KubeDir + "/kubeconfig", KubeDir + "/lock", KubeDir + "/port", KubeDir + "/pki/*.pem", KubeDir + "/pki/*.key", KubeDir + "/etcd/...",
 		controllerDir + "/inband.key", controllerDir + "/inband.pem",
-		networkBootDir + "/*.json", networkBootDir + "/*/*.key", systemsDir + "/...",
+		networkBootDir + "/*.json", networkBootDir + "/*/*.key", systemsDir + "/...", WorkloadsDir + "/...",
 		registryDir + "/passwords.json", registryDir + "/manifests/*.json", registryDir + "/blobs/...",
 		otherAuthorityDir + "/" + network.CACertFile, otherAuthorityDir + "/" + network.CAKeyFile, otherAuthorityDir + "/" + network.RSAKeyFile,
 	})

@@ -38,6 +38,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/outbound"
 	"github.com/metalab-dev/metalab/emulator/rack/space"
 	"github.com/metalab-dev/metalab/guest/sandbox"
+	"github.com/metalab-dev/metalab/lab/ownapi"
 	"github.com/metalab-dev/metalab/scenarios/images"
 	"github.com/metalab-dev/metalab/scenarios/registry"
 	"github.com/metalab-dev/metalab/scenarios/view"
@@ -125,6 +126,7 @@ type Lab struct {
 
 	mu          sync.Mutex   // guards what others read while the lab starts
 	kube        cluster      // zero without a Kubernetes API
+	workloads   *ownapi.APIs // the APIs of Clusters; nil without their kinds
 	controllers *controllers // nil while none run
 	// elementalServer replaces the certificate of the Elemental API; nil means the lab's.
 	elementalServer *elementalServer
@@ -163,7 +165,7 @@ func Start(ctx context.Context, c Config) (_ *Lab, err error) {
 			err = errors.Join(err, w.Stop())
 		}
 	}()
-	for _, start := range []func(context.Context) error{w.startLab, w.startGateway, w.startFleet, w.startImages, w.startControl, w.startView, w.startKube, w.startObjects, w.startNodes, w.startMachineConfig, w.startClusterAPI, w.startAgents} {
+	for _, start := range []func(context.Context) error{w.startLab, w.startGateway, w.startFleet, w.startImages, w.startControl, w.startView, w.startKube, w.startObjects, w.startNodes, w.startMachineConfig, w.startClusterAPI, w.startWorkloads, w.startAgents} {
 		if err := start(w.ctx); err != nil {
 			return nil, err
 		}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/agent/job"
@@ -31,35 +32,42 @@ func (l *Lab) startNodes(ctx context.Context) error {
 	if !l.cfg.Settings.Kube || l.cfg.Settings.Kubeconfig != "" || !config.NeedNodes(l.cfg.Settings.Families()) {
 		return nil
 	}
-	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), rbacv1.AddToScheme(scheme), admissionv1.AddToScheme(scheme)); err != nil {
-		return err
-	}
-	c, err := client.New(l.kube.api, client.Options{Scheme: scheme})
-	if err != nil {
-		return fmt.Errorf("lab: nodes: %w", err)
-	}
-	decode := serializer.NewCodecFactory(scheme).UniversalDeserializer().Decode
 	manifests := config.NodeAgents
 	if slices.Contains(l.cfg.Settings.Families(), config.MachineConfig) {
 		manifests += "\n---\n" + config.MachineConfigDaemons
 	}
+	run, err := l.prepareNodes(ctx, l.kube.api, manifests)
+	if err == nil {
+		l.run(run)
+	}
+	return err
+}
+
+// prepareNodes gives an API the rights of node agents, and returns the lifecycle of its nodes.
+func (l *Lab) prepareNodes(ctx context.Context, api *rest.Config, manifests string) (lifecycle func(context.Context) error, err error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), rbacv1.AddToScheme(scheme), admissionv1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	c, err := client.New(api, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("lab: nodes: %w", err)
+	}
+	decode := serializer.NewCodecFactory(scheme).UniversalDeserializer().Decode
 	for text := range strings.SplitSeq(manifests, "\n---\n") {
 		o, _, err := decode([]byte(text), nil, nil)
 		if err != nil {
-			return fmt.Errorf("lab: rights of node agents: %w", err)
+			return nil, fmt.Errorf("lab: rights of node agents: %w", err)
 		}
 		if err := c.Patch(ctx, o.(client.Object), client.Apply, client.FieldOwner("metalab"), client.ForceOwnership); err != nil { //nolint:staticcheck // Client.Apply takes no objects
-			return fmt.Errorf("lab: rights of node agents: %w", err)
+			return nil, fmt.Errorf("lab: rights of node agents: %w", err)
 		}
 	}
-	typed, err := kubernetes.NewForConfig(l.kube.api)
+	typed, err := kubernetes.NewForConfig(api)
 	if err != nil {
-		return fmt.Errorf("lab: nodes: %w", err)
+		return nil, fmt.Errorf("lab: nodes: %w", err)
 	}
-	lifecycle := &nodes.Lifecycle{Client: typed, Timers: clientClock{l.clock}, Now: l.clock.Now, Enter: l.clock.Enter, Log: l.cfg.Log}
-	l.run(lifecycle.Run)
-	return nil
+	return (&nodes.Lifecycle{Client: typed, Timers: clientClock{l.clock}, Now: l.clock.Now, Enter: l.clock.Enter, Log: l.cfg.Log}).Run, nil
 }
 
 // runNode is the node agent. What it waits for is in the slower of lab and real time.

@@ -18,18 +18,21 @@ import (
 
 func newKubectl(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use:   "kubectl [--state DIR] ARGUMENT...",
+		Use:   "kubectl [--state DIR] [--workload CLUSTER] ARGUMENT...",
 		Short: "Run upstream's kubectl against the lab",
 		Long: `Run upstream's kubectl against the lab's Kubernetes API.
 
-All arguments except a leading --state are kubectl's: see labctl kubectl help. The
-help, and kubectl's --kubeconfig, need no running lab.`,
+All arguments except a leading --state and --workload are kubectl's: see labctl kubectl help. The
+help, and kubectl's --kubeconfig, need no running lab.
+
+--workload [NAMESPACE/]NAME asks the Kubernetes API that a Cluster has of its own.`,
 		Example: `  labctl kubectl apply -f hosts.yaml
-  labctl kubectl wait bmh/node-0 --for=jsonpath='{.status.provisioning.state}'=available --timeout=5m`,
+  labctl kubectl wait bmh/node-0 --for=jsonpath='{.status.provisioning.state}'=available --timeout=5m
+  labctl kubectl --workload c1 get nodes`,
 		DisableFlagParsing: true,
 		Args:               cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			args, err := takeState(o, args)
+			args, workload, err := takeFlags(o, args)
 			if err != nil {
 				return err
 			}
@@ -46,28 +49,56 @@ help, and kubectl's --kubeconfig, need no running lab.`,
 			if st.Kubeconfig == "" {
 				return errors.New("this lab has no Kubernetes API: it was made with --no-kube")
 			}
-			return kubectl(st.Kubeconfig, args)
+			kubeconfig := st.Kubeconfig
+			if workload != "" {
+				if kubeconfig, err = kubeconfigOf(st, workload); err != nil {
+					return err
+				}
+			}
+			return kubectl(kubeconfig, args)
 		},
 	}
 }
 
-// takeState removes labctl's own flag from the front of kubectl's arguments. Cobra
-// leaves it there because it parses none of them.
-func takeState(o *options, args []string) ([]string, error) {
+// takeFlags removes labctl's own flags from the front of kubectl's arguments. Cobra leaves them
+// there because it parses none of them.
+func takeFlags(o *options, args []string) (rest []string, workload string, err error) {
 	for len(args) > 0 {
-		value, inline := strings.CutPrefix(args[0], "--state=")
+		name, value, inline := strings.Cut(args[0], "=")
+		to, known := map[string]*string{"--state": &o.state, "--workload": &workload}[name]
 		switch {
+		case !known:
+			return args, workload, nil
 		case inline:
-			o.state, args = value, args[1:]
-		case args[0] == "--state" && len(args) > 1:
-			o.state, args = args[1], args[2:]
-		case args[0] == "--state":
-			return nil, &usageError{errors.New("--state needs a directory")}
+			*to, args = value, args[1:]
+		case len(args) > 1:
+			*to, args = args[1], args[2:]
+		case name == "--state":
+			return nil, "", &usageError{errors.New("--state needs a directory")}
 		default:
-			return args, nil
+			return nil, "", &usageError{errors.New("--workload needs the name of a Cluster")}
 		}
 	}
-	return args, nil
+	return args, workload, nil
+}
+
+// kubeconfigOf returns the kubeconfig of a Cluster's own Kubernetes API.
+func kubeconfigOf(st control.Status, cluster string) (string, error) {
+	key := cluster
+	if !strings.Contains(cluster, "/") {
+		key = "default/" + cluster
+	}
+	var have []string
+	for _, a := range st.ClusterAPIs {
+		if a.Cluster == key {
+			return a.Kubeconfig, nil
+		}
+		have = append(have, a.Cluster)
+	}
+	if len(have) == 0 {
+		return "", fmt.Errorf("--workload %s: no Cluster of the lab has a Kubernetes API of its own: create one with the annotation metalab.dev/kubernetes-api: own", cluster)
+	}
+	return "", fmt.Errorf("--workload %s: the Cluster %s has no Kubernetes API of its own: give one of %s", cluster, key, strings.Join(have, ", "))
 }
 
 // namesCluster reports whether kubectl's arguments name a cluster.

@@ -47,6 +47,9 @@ func newStatus(o *options) *cobra.Command {
 				{"name", st.Name}, {"seed", strconv.FormatUint(st.Seed, 10)}, {"time", st.Time.Format(time.RFC3339)},
 				{"faults", strconv.Itoa(st.Faults)}, {"storage", storage}, {"version", st.Version},
 			}
+			for _, a := range st.ClusterAPIs {
+				rows = append(rows, []string{"workload " + a.Cluster, a.Kubeconfig})
+			}
 			for _, s := range st.Shards {
 				rows = append(rows, []string{s.Name, fmt.Sprintf("%d hosts, %s", s.Hosts, s.State)})
 			}

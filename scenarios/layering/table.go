@@ -247,7 +247,7 @@ var Table = []Row{
 		// Its documents are data: it reads no object.
 		Package: "controller/mosk/provider/userdata", May: []string{"agent/unit", "controller/api/..."},
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
-		Tests: []string{"guest/cloudinit", "agent/kubeapi", "agent/lcm"}, // which read them
+		Tests: []string{"guest/cloudinit", "guest/node", "agent/kubeapi", "agent/lcm"}, // which read them
 	},
 	{
 		Package: "controller/mosk/provider/hoc", May: []string{"controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/reconcile/queue", "controller/reconcile/readafterwrite"},
@@ -433,13 +433,18 @@ var Table = []Row{
 	{
 		// An agent in process runs over systest, backed by a machine's disks.
 		Package: "lab",
-		May:     []string{"emulator/...", "controller/...", "agent/...", "guest/...", "agent/sys/systest", "version", "fixtures", "scenarios/charts", "scenarios/images", "scenarios/registry", "scenarios/view", "lab/clusterapi", "lab/pxe"},
+		May:     []string{"emulator/...", "controller/...", "agent/...", "guest/...", "agent/sys/systest", "version", "fixtures", "scenarios/charts", "scenarios/images", "scenarios/registry", "scenarios/view", "lab/clusterapi", "lab/ownapi", "lab/pxe"},
 		Tests:   []string{"scenarios/sample"},
 	},
 	{
 		// It stands in for Cluster API's controllers, and knows no emulated server.
 		Package: "lab/clusterapi",
 		May:     []string{"guest/node", "controller/api/...", "controller/elemental/condition", "controller/elemental/object", "controller/reconcile/queue"},
+	},
+	{
+		Package: "lab/ownapi",
+		May:     []string{"controller/api/...", "controller/kube", "controller/mosk/workload", "controller/reconcile/queue"},
+		Tests:   []string{"controller/config", "scenarios/patience"},
 	},
 	{
 		// The firmware of a NIC, and the loader that it starts.

@@ -31,7 +31,9 @@ type Status struct {
 	PID        int    `json:"pid"`
 	State      string `json:"state"`      // directory
 	Kubeconfig string `json:"kubeconfig"` // file; "" without a Kubernetes API
-	Images     string `json:"images"`     // base URL of the lab's images
+	// ClusterAPIs are the Kubernetes APIs that Clusters have of their own.
+	ClusterAPIs []ClusterAPI `json:"clusterAPIs,omitempty"`
+	Images      string       `json:"images"` // base URL of the lab's images
 	// SecureImages is the same with HTTPS and a certificate of the lab's authority.
 	SecureImages string `json:"secureImages"`
 	// Charts is the URL of the lab's repository of Helm charts; "" when it has none.
@@ -52,6 +54,12 @@ type Status struct {
 	// Storage says why changes cannot be stored: there is no space left. "" is as it
 	// should be.
 	Storage string `json:"storage,omitempty"`
+}
+
+// ClusterAPI is the Kubernetes API of a Cluster.
+type ClusterAPI struct {
+	Cluster    string `json:"cluster"`    // NAMESPACE/NAME
+	Kubeconfig string `json:"kubeconfig"` // file
 }
 
 // ShardStatus is the state of a shard.
