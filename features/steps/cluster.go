@@ -81,8 +81,19 @@ func (s *scenario) createDeployedCluster(ctx context.Context) error {
 	c := &clusterv1.Cluster{ObjectMeta: day2Meta(clusterName)}
 	c.Labels = map[string]string{clusterv1.ProviderLabel: clusterv1.ProviderBareMetal}
 	c.Spec.ProviderSpec.Value = baremetalv1.ClusterProviderSpec{Release: releases[0].name}
-	for _, o := range append(s.releases(), c) {
-		if err := s.kube.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) { // releases of the lab's earlier scenarios are equal
+	if err := s.createReleases(ctx); err != nil {
+		return err
+	}
+	if err := s.kube.Create(ctx, c); err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	return nil
+}
+
+// createReleases creates the releases of Clusters. Those of the lab's earlier scenarios are equal.
+func (s *scenario) createReleases(ctx context.Context) error {
+	for _, o := range s.releases() {
+		if err := s.kube.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}

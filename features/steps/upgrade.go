@@ -35,10 +35,15 @@ func (s *scenario) releases() []client.Object {
 		it := lcmv1.LCMStateItem{
 			Runner: lcmv1.RunnerBash, Name: deployItem, Version: release.version, Phase: lcmv1.PhaseDeploy, Params: map[string]string{"script": "echo " + release.name + " > /etc/deployed"},
 		}
-		out = append(out, &kaasv1.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: release.name}, Spec: kaasv1.ClusterReleaseSpec{
+		r := &kaasv1.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: release.name}, Spec: kaasv1.ClusterReleaseSpec{
 			Version: release.version, LCMType: lcmv1.LCMTypeK0s, AllowedDistributions: []kaasv1.Distribution{{ID: "debian", Default: true, Image: image}},
 			MachineTypes: map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineWorker: {it}, lcmv1.MachineControl: {it}},
-		}})
+		}}
+		if release == releases[1] { // a chart costs a scenario a second
+			r.Spec.Helm.Repositories = []kaasv1.ReleaseRepository{{Name: "lab", URL: s.lab.ChartsURL()}}
+			r.Spec.Helm.Releases = []kaasv1.ReleaseChart{{Name: "cluster-settings", Chart: "lab/settings", Version: "1.0.0"}}
+		}
+		out = append(out, r)
 	}
 	return out
 }
