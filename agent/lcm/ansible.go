@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -26,7 +27,7 @@ const ansiblePackage = "ansible"
 // ansible executes an item of the runner ansible: a playbook on this server, with one
 // variable, values. It has no terminal and no input. The values are in a file in memory
 // that is removed after the play; values of a Secret are in no object, log or command line.
-func (a *agent) ansible(ctx context.Context, _ *lcmv1.LCMMachine, it lcmv1.LCMStateItem) (out result) {
+func (a *agent) ansible(ctx context.Context, _ *lcmv1.LCMMachine, it lcmv1.LCMStateItem, log *itemLog) (out result) {
 	p := it.Params
 	dir, playbook, program := p[item.ParamPath], p[item.ParamPlaybook], orElse(p[item.ParamAnsible], item.AnsiblePlaybook)
 	if !path.IsAbs(dir) {
@@ -55,7 +56,10 @@ func (a *agent) ansible(ctx context.Context, _ *lcmv1.LCMMachine, it lcmv1.LCMSt
 		return failed(err)
 	}
 	defer func() { out = remove(out) }()
+	hide := newRedactor(hidden)
+	log.mask(hide)
 	var text tail
+	output := io.MultiWriter(&text, log)
 	code, err := a.System.Exec(ctx, sys.Command{
 		Args: []string{program, "--connection", "local", "--inventory", "localhost,", "--extra-vars", "@" + a.System.Path(temporary+"/values.yaml"), playbook},
 		Dir:  dir,
@@ -68,7 +72,7 @@ func (a *agent) ansible(ctx context.Context, _ *lcmv1.LCMMachine, it lcmv1.LCMSt
 			"ANSIBLE_LOCAL_TEMP=" + a.System.Path(temporary+"/ansible"), "ANSIBLE_REMOTE_TEMP=" + a.System.Path(temporary+"/ansible"),
 			"ANSIBLE_NO_TARGET_SYSLOG=1", "ANSIBLE_LOG_PATH=/dev/null",
 		},
-		Stdout: &text, Stderr: &text,
+		Stdout: output, Stderr: output,
 	})
 	switch {
 	case err != nil && ctx.Err() == nil:
@@ -76,10 +80,10 @@ func (a *agent) ansible(ctx context.Context, _ *lcmv1.LCMMachine, it lcmv1.LCMSt
 	case code == sys.CodeNotFound:
 		return result{code: code, message: fmt.Sprintf("%s is not on this server: install the package %s", program, ansiblePackage)}
 	}
-	output := redact(text.text(), hidden)
-	out = result{code: code, data: recap(output)}
+	end := hide.redact(text.text())
+	out = result{code: code, data: recap(end)}
 	if code != 0 {
-		out.message = a.failure(temporary, output, hidden)
+		out.message = a.failure(temporary, end, hide)
 	}
 	if err != nil && code == 0 { // its deadline has ended it
 		out.code = 1

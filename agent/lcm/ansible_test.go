@@ -407,7 +407,7 @@ func TestRedact(t *testing.T) {
 		"a%2Fb%2Bc+d c2VjcmV0 a/b+": "****** ****** a/b+",
 		"nothing":                   "nothing",
 	} {
-		if got := redact(text, hidden); got != want {
+		if got := newRedactor(hidden).redact(text); got != want {
 			t.Errorf("redact(%q) = %q, want %q", text, got, want)
 		}
 	}

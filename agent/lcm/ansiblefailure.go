@@ -46,11 +46,11 @@ func (f playFailure) String() string {
 
 // failure returns the task that has ended a play and its message. Where there is none, because
 // Ansible has not come to the end of the play, it returns the end of the output.
-func (a *agent) failure(temporary, output string, hidden map[string]string) string {
+func (a *agent) failure(temporary, output string, hide redactor) string {
 	var f playFailure
 	text, err := a.System.ReadFile(path.Join(temporary, callbackDir, "failure.json"))
 	if err == nil && json.Unmarshal(text, &f) == nil {
-		return redact(f.String(), hidden)
+		return hide.redact(f.String())
 	}
 	var t tail
 	_, _ = t.Write([]byte(output)) // it takes all

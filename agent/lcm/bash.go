@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -24,7 +25,7 @@ var paramsOfBash = []string{item.ParamScript, item.ParamURL, item.ParamSHA256, i
 
 // bash executes an item of the runner bash: a script by its text, its URL or its path. All
 // other params are in its environment.
-func (a *agent) bash(ctx context.Context, m *lcmv1.LCMMachine, it lcmv1.LCMStateItem) (out result) {
+func (a *agent) bash(ctx context.Context, m *lcmv1.LCMMachine, it lcmv1.LCMStateItem, log *itemLog) (out result) {
 	p := it.Params
 	script := []byte(p[item.ParamScript])
 	if len(script) == 0 && p[item.ParamURL] != "" {
@@ -52,9 +53,10 @@ func (a *agent) bash(ctx context.Context, m *lcmv1.LCMMachine, it lcmv1.LCMState
 		}
 	}
 	var text tail
+	output := io.MultiWriter(&text, log)
 	code, err := a.System.Exec(ctx, sys.Command{
 		Args: append([]string{shell, a.System.Path(file)}, strings.Fields(p[item.ParamArgs])...),
-		Env:  env, Stdout: &text, Stderr: &text,
+		Env:  env, Stdout: output, Stderr: output,
 	})
 	if err != nil {
 		return failed(errors.Join(err, errors.New(text.last())))

@@ -99,7 +99,7 @@ var gzipMagic = []byte{0x1f, 0x8b}
 
 // download executes an item of the runner downloader: it unpacks an archive in a directory,
 // or writes any other file. Nothing is written before all of the archive is checked.
-func (a *agent) download(ctx context.Context, m *lcmv1.LCMMachine, it lcmv1.LCMStateItem) result {
+func (a *agent) download(ctx context.Context, m *lcmv1.LCMMachine, it lcmv1.LCMStateItem, _ *itemLog) result {
 	p := it.Params
 	dir := p[item.ParamPath]
 	if !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" {

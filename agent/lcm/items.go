@@ -37,8 +37,8 @@ type result struct {
 // failed returns the result of an item whose runner could not begin or end it.
 func failed(err error) result { return result{code: 1, message: err.Error()} }
 
-// runners execute items, by their runner.
-var runners = map[lcmv1.Runner]func(*agent, context.Context, *lcmv1.LCMMachine, lcmv1.LCMStateItem) result{
+// runners execute items, by their runner. They write the output of commands to the log.
+var runners = map[lcmv1.Runner]func(*agent, context.Context, *lcmv1.LCMMachine, lcmv1.LCMStateItem, *itemLog) result{
 	lcmv1.RunnerDownloader: (*agent).download,
 	lcmv1.RunnerBash:       (*agent).bash,
 	lcmv1.RunnerAnsible:    (*agent).ansible,
@@ -167,10 +167,12 @@ func (a *agent) run(ctx context.Context, m *lcmv1.LCMMachine, it lcmv1.LCMStateI
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	r := runner(a, limited, m, it)
+	log := a.openLog(m, it)
+	r := runner(a, limited, m, it, log)
 	if limited.Err() != nil && r.code != 0 {
 		r.code, r.message = codeTimeout, fmt.Sprintf("ended after %s, its deadline (%s): %s", timeout, item.ParamTimeout, r.message)
 	}
+	log.end(r)
 	return r
 }
 

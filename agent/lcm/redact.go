@@ -1,6 +1,7 @@
 package lcm
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
@@ -16,9 +17,16 @@ const hiddenText = "******"
 // every output.
 const shortSecret = 4
 
-// redact replaces the values of a Secret in a text, also as JSON, Python, URLs and base64
-// have them, and each line of those with several.
-func redact(text string, hidden map[string]string) string {
+// redactor replaces the values of a Secret in texts, also as JSON, Python, URLs and base64
+// have them, and each line of those with several. The zero value replaces nothing.
+type redactor struct {
+	long   []string         // the longest first: a value may contain another
+	short  []*regexp.Regexp // words, with what is on both sides of them
+	widest int              // bytes of the longest form
+}
+
+// newRedactor returns the redactor of a Secret's values, by key.
+func newRedactor(hidden map[string]string) (r redactor) {
 	var forms []string
 	for _, value := range hidden {
 		all := append([]string{value, strings.TrimSpace(value)}, strings.Split(value, "\n")...)
@@ -32,14 +40,25 @@ func redact(text string, hidden map[string]string) string {
 				unescapeHTML.Replace(escaped), url.QueryEscape(one), base64.StdEncoding.EncodeToString([]byte(one)))
 		}
 	}
-	// The longest first: a value may contain another.
-	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
+	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	for _, form := range slices.Compact(forms) {
+		r.widest = max(r.widest, len(form))
 		if len(form) < shortSecret {
-			text = regexp.MustCompile(`(^|[^\pL\pN_])`+regexp.QuoteMeta(form)+`($|[^\pL\pN_])`).ReplaceAllString(text, "${1}"+hiddenText+"${2}")
+			r.short = append(r.short, regexp.MustCompile(`(^|[^\pL\pN_])`+regexp.QuoteMeta(form)+`($|[^\pL\pN_])`))
 			continue
 		}
+		r.long = append(r.long, form)
+	}
+	return r
+}
+
+// redact returns a text without the values.
+func (r redactor) redact(text string) string {
+	for _, form := range r.long {
 		text = strings.ReplaceAll(text, form, hiddenText)
+	}
+	for _, word := range r.short {
+		text = word.ReplaceAllString(text, "${1}"+hiddenText+"${2}")
 	}
 	return text
 }

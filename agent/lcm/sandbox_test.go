@@ -81,6 +81,9 @@ func TestAnsibleInAServerOfTheLab(t *testing.T) {
 		t.Errorf("the module has written %q, %v", b, err)
 	}
 	f.leaks(t, "secret{{")
+	if b, err := host.ReadFile(LogFile("play")); err != nil || !strings.Contains(string(b), "localhost ") || strings.Contains(string(b), "secret{{") {
+		t.Errorf("the log of the play is %q, %v", b, err)
+	}
 	if _, err := host.ReadDir(runDir + "/item"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("files of the play are left: %v", err)
 	}
