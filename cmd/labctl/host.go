@@ -20,7 +20,7 @@ func newHost(o *options) *cobra.Command {
 	}
 	list := newHosts(o)
 	list.Use, list.Example = "ls", "  labctl host ls -o json"
-	c.AddCommand(list, newHostPower(o), newHostBoot(o), newHostReset(o), newHostResetOS(o), newHostShow(o), newHostFiles(o), newHostExec(o), newHostCp(o), newHostBIOS(o), newHostFirmware(o), newHostRAID(o))
+	c.AddCommand(list, newHostPower(o), newHostBoot(o), newHostReset(o), newHostResetOS(o), newHostShow(o), newHostFiles(o), newHostExec(o), newHostCp(o), newHostItems(o), newHostBIOS(o), newHostFirmware(o), newHostRAID(o))
 	return c
 }
 
