@@ -1,20 +1,18 @@
 package lcm
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/metalab-dev/metalab/agent/lcm/play"
 	"github.com/metalab-dev/metalab/agent/sys"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
@@ -46,12 +44,8 @@ func (a *agent) ansible(ctx context.Context, _ *lcmv1.LCMMachine, it lcmv1.LCMSt
 	if err != nil {
 		return failed(err)
 	}
-	temporary, remove, err := a.temporary(
-		sys.File{Name: "values.yaml", Mode: 0o600, Content: a.extraVars(values, hidden)},
-		sys.File{Name: "ansible", Mode: fs.ModeDir | 0o700},
-		sys.File{Name: callbackDir, Mode: fs.ModeDir | 0o700},
-		sys.File{Name: callbackDir + "/lcm_failure.py", Mode: 0o600, Content: failureCallback},
-	)
+	run := play.Play{Program: program, Dir: dir, Playbook: playbook, Values: values, Secret: hidden, KeepUser: a.KeepUser}
+	temporary, remove, err := a.temporary(run.Files()...)
 	if err != nil {
 		return failed(err)
 	}
@@ -60,20 +54,9 @@ func (a *agent) ansible(ctx context.Context, _ *lcmv1.LCMMachine, it lcmv1.LCMSt
 	log.mask(hide)
 	var text tail
 	output := io.MultiWriter(&text, log)
-	code, err := a.System.Exec(ctx, sys.Command{
-		Args: []string{program, "--connection", "local", "--inventory", "localhost,", "--extra-vars", "@" + a.System.Path(temporary+"/values.yaml"), playbook},
-		Dir:  dir,
-		Env: []string{
-			"ANSIBLE_NOCOLOR=1", "ANSIBLE_FORCE_COLOR=0", "ANSIBLE_PYTHON_INTERPRETER=auto_silent", "ANSIBLE_STDOUT_CALLBACK=default",
-			// Ansible's own path of callbacks comes behind.
-			"ANSIBLE_CALLBACK_PLUGINS=" + a.System.Path(temporary+"/"+callbackDir) + ":~/.ansible/plugins/callback:/usr/share/ansible/plugins/callback",
-			"ANSIBLE_RETRY_FILES_ENABLED=0", "ANSIBLE_LOCALHOST_WARNING=0",
-			// Modules get their arguments in files, and write them to syslog.
-			"ANSIBLE_LOCAL_TEMP=" + a.System.Path(temporary+"/ansible"), "ANSIBLE_REMOTE_TEMP=" + a.System.Path(temporary+"/ansible"),
-			"ANSIBLE_NO_TARGET_SYSLOG=1", "ANSIBLE_LOG_PATH=/dev/null",
-		},
-		Stdout: output, Stderr: output,
-	})
+	command := run.Command(a.System.Path(temporary))
+	command.Stdout, command.Stderr = output, output
+	code, err := a.System.Exec(ctx, command)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		return failed(err)
@@ -171,40 +154,6 @@ func (a *agent) schema(dir string) (*module.Schema, error) {
 		return nil, err
 	}
 	return module.ParseSchema(text)
-}
-
-// extraVars returns the file of a play's variables: YAML, whose subset JSON is. A value of a
-// Secret that looks like a template is tagged, so that Ansible does not execute it.
-func (a *agent) extraVars(values map[string]any, hidden map[string]string) []byte {
-	var b bytes.Buffer
-	b.WriteString("{")
-	if a.KeepUser {
-		b.WriteString(`"ansible_become": false, `)
-	}
-	b.WriteString(`"values": {`)
-	for i, name := range slices.Sorted(maps.Keys(values)) {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.Write(encode(name))
-		b.WriteString(": ")
-		if text, secret := hidden[name]; secret && strings.Contains(text, "{") {
-			if _, isText := values[name].(string); isText {
-				b.WriteString("!unsafe ")
-			}
-		}
-		b.Write(encode(values[name]))
-	}
-	b.WriteString("}}\n")
-	return b.Bytes()
-}
-
-func encode(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // it was decoded from JSON, or is a text
-	}
-	return b
 }
 
 // recapLine is a line of the play recap.

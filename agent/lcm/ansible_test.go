@@ -22,7 +22,7 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/smalldisk"
 )
 
-func play(params map[string]string) lcmv1.LCMStateItem {
+func playItem(params map[string]string) lcmv1.LCMStateItem {
 	return lcmv1.LCMStateItem{Runner: lcmv1.RunnerAnsible, Name: "play", Version: "v1", Phase: lcmv1.PhaseReconfigure, Params: params}
 }
 
@@ -66,7 +66,7 @@ func TestAnsibleRunsAModuleWithASecret(t *testing.T) {
 	}
 	f.change(machineWith(
 		downloader(map[string]string{"url": web.URL + "/m.tgz", "sha256": m.SHA256, "path": dir}),
-		play(map[string]string{"path": dir, "sha256": m.SHA256, "playbook": m.Playbook, "ansible": ansible, "values": string(values), "secretRef": "default/s", "secretVersion": "11"}),
+		playItem(map[string]string{"path": dir, "sha256": m.SHA256, "playbook": m.Playbook, "ansible": ansible, "values": string(values), "secretRef": "default/s", "secretVersion": "11"}),
 	))
 	c := config(f, s)
 	c.KeepUser = true
@@ -130,7 +130,7 @@ func TestAnsibleThatFailsAndWaitsForInput(t *testing.T) {
         msg: "answer '{{ answer }}', password {{ values.password }} {{ values.password | b64encode }}, pin {{ values.pin }}"
 `)
 	p["secretRef"] = "default/s"
-	r := executed(t, f, s, &lcmv1.LCMMachine{}, play(p))
+	r := executed(t, f, s, &lcmv1.LCMMachine{}, playItem(p))
 	want := "Fail with the values: answer 'None', password ****** ******, pin ******"
 	if r.code != 2 || r.message != want {
 		t.Errorf("a play that fails = %d, %q, want 2 and %q", r.code, r.message, want)
@@ -158,7 +158,7 @@ func TestProcessesOfAPlayShowNoSecret(t *testing.T) {
       no_log: true
 `)
 	p["secretRef"] = "default/s"
-	if r := executed(t, f, s, &lcmv1.LCMMachine{}, play(p)); r.code != 0 || s.read(t, "/used") != password {
+	if r := executed(t, f, s, &lcmv1.LCMMachine{}, playItem(p)); r.code != 0 || s.read(t, "/used") != password {
 		t.Fatalf("the play = %+v", r)
 	}
 	list := s.read(t, "/processes")
@@ -183,7 +183,7 @@ func TestAnsibleEndsAtItsDeadline(t *testing.T) {
       ansible.builtin.shell: "echo $$ >`+s.path("/pid")+`; while :; do sleep 0.1; done"
 `)
 	p["secretRef"], p["timeout"] = "default/s", "4s"
-	r := executed(t, f, s, &lcmv1.LCMMachine{}, play(p))
+	r := executed(t, f, s, &lcmv1.LCMMachine{}, playItem(p))
 	if r.code != codeTimeout || !strings.HasPrefix(r.message, "ended after 4s, its deadline (timeout)") {
 		t.Errorf("a play past its deadline = %+v", r)
 	}
@@ -216,12 +216,12 @@ func TestPlayOnAFullRoot(t *testing.T) {
 		web := files(t, map[string][]byte{"/a": data})
 		download := downloader(map[string]string{"url": web.URL + "/a", "sha256": module.Sum(data), "path": moduleDir})
 		p["values"] = `{"space": false}`
-		r := executed(t, f, s, &lcmv1.LCMMachine{}, play(p))
+		r := executed(t, f, s, &lcmv1.LCMMachine{}, playItem(p))
 		if r.code != 2 || !strings.HasPrefix(r.message, "Write the file: ") || !strings.Contains(r.message, "No space left on device") {
 			t.Errorf("a play that fills the root = %+v", r)
 		}
 		nothingLeft(t, s)
-		for _, it := range []lcmv1.LCMStateItem{play(p), download} {
+		for _, it := range []lcmv1.LCMStateItem{playItem(p), download} {
 			if r := executed(t, f, s, &lcmv1.LCMMachine{}, it); r.code == 0 || !strings.Contains(strings.ToLower(r.message), "no space left on device") {
 				t.Errorf("%s on the full root = %+v", it.Name, r)
 			}
@@ -231,7 +231,7 @@ func TestPlayOnAFullRoot(t *testing.T) {
 			t.Fatal(err)
 		}
 		p["values"] = `{"space": true}`
-		for _, it := range []lcmv1.LCMStateItem{play(p), download} {
+		for _, it := range []lcmv1.LCMStateItem{playItem(p), download} {
 			if r := executed(t, f, s, &lcmv1.LCMMachine{}, it); r.code != 0 {
 				t.Errorf("%s with space = %+v", it.Name, r)
 			}
@@ -298,7 +298,7 @@ func TestMessageOfAPlayIsItsCause(t *testing.T) {
 	} {
 		f, s := newAPI(), newServer(t)
 		s.write(t, "/opt/play/more.yaml", "- name: More\n  no_such.collection.thing: {}\n", 0o600)
-		r := executed(t, f, s, &lcmv1.LCMMachine{}, play(playbook(t, s, before+tt.tasks)))
+		r := executed(t, f, s, &lcmv1.LCMMachine{}, playItem(playbook(t, s, before+tt.tasks)))
 		if r.code != tt.code || !strings.HasPrefix(r.message, tt.want) || strings.HasSuffix(tt.want, ")") && r.message != tt.want || strings.Contains(r.message, "sesame") {
 			t.Errorf("%s: %d, %q; want %d and %q", name, r.code, r.message, tt.code, tt.want)
 		}
@@ -316,7 +316,7 @@ func TestModuleOfAMissingCollection(t *testing.T) {
 		"ansible.builtin.no_such":     "ERROR! ",
 	} {
 		f, s := newAPI(), newServer(t)
-		r := executed(t, f, s, &lcmv1.LCMMachine{}, play(playbook(t, s, tasks+name+": {}\n")))
+		r := executed(t, f, s, &lcmv1.LCMMachine{}, playItem(playbook(t, s, tasks+name+": {}\n")))
 		if r.code != 4 || !strings.HasPrefix(r.message, want) || !strings.Contains(r.message, "couldn't resolve module/action '"+name+"'") {
 			t.Errorf("a play with %s = %d, %q, want 4 and %q", name, r.code, r.message, want)
 		}
@@ -326,7 +326,7 @@ func TestModuleOfAMissingCollection(t *testing.T) {
 func TestAnsibleIsMissing(t *testing.T) {
 	f, s := newAPI(), newServer(t)
 	s.write(t, "/opt/play/main.yaml", "[]\n", 0o600)
-	r := executed(t, f, s, &lcmv1.LCMMachine{}, play(map[string]string{"path": "/opt/play", "playbook": "main.yaml", "ansible": "/opt/none/ansible-playbook"}))
+	r := executed(t, f, s, &lcmv1.LCMMachine{}, playItem(map[string]string{"path": "/opt/play", "playbook": "main.yaml", "ansible": "/opt/none/ansible-playbook"}))
 	if r.code != sys.CodeNotFound || r.message != "/opt/none/ansible-playbook is not on this server: install the package ansible" {
 		t.Errorf("without ansible-playbook = %+v", r)
 	}
@@ -351,15 +351,15 @@ func TestValuesFile(t *testing.T) {
 		{false, "600\n700\n" + `{"values": {"level": ******, "more": ******, "password": !unsafe "******", "size": 1e3}}`},
 	} {
 		a.KeepUser = tt.keep
-		if r := a.run(t.Context(), &lcmv1.LCMMachine{}, play(p)); r.code != 9 || r.message != tt.want {
+		if r := a.run(t.Context(), &lcmv1.LCMMachine{}, playItem(p)); r.code != 9 || r.message != tt.want {
 			t.Errorf("the file of values = %d, %s, want %s", r.code, r.message, tt.want)
 		}
 	}
-	values, hidden, err := a.values(t.Context(), "/opt/play", p)
-	if err != nil {
-		t.Fatal(err)
+	s.write(t, "/usr/bin/ansible-playbook", "#!/bin/bash\nfor a in \"$@\"; do case $a in @*) cat \"${a#@}\" > "+s.path("/values")+";; esac; done\n", 0o755)
+	if r := a.run(t.Context(), &lcmv1.LCMMachine{}, playItem(p)); r.code != 0 {
+		t.Fatalf("a play that copies its variables = %+v", r)
 	}
-	if got, want := string(a.extraVars(values, hidden)), `{"values": {"level": 3, "more": 1.50, "password": !unsafe "{% raw %}", "size": 1e3}}`+"\n"; got != want {
+	if got, want := s.read(t, "/values"), `{"values": {"level": 3, "more": 1.50, "password": !unsafe "{% raw %}", "size": 1e3}}`+"\n"; got != want {
 		t.Errorf("variables = %s, want %s", got, want)
 	}
 }
@@ -387,11 +387,11 @@ func TestAnsibleRefusesParams(t *testing.T) {
 		p := program(t, s, "exit 0")
 		s.write(t, "/opt/play.sha256", strings.Repeat("2", 64)+"\n", 0o600)
 		p["sha256"], p["secretRef"] = strings.Repeat("2", 64), "default/s"
-		if r := executed(t, f, s, &lcmv1.LCMMachine{}, play(p)); r.code != 0 {
+		if r := executed(t, f, s, &lcmv1.LCMMachine{}, playItem(p)); r.code != 0 {
 			t.Fatalf("the params before the change = %+v", r)
 		}
 		p[tt.name] = tt.value
-		if r := executed(t, f, s, &lcmv1.LCMMachine{}, play(p)); r.code != 1 || !strings.Contains(r.message, tt.want) || strings.Contains(r.message, "secretword") {
+		if r := executed(t, f, s, &lcmv1.LCMMachine{}, playItem(p)); r.code != 1 || !strings.Contains(r.message, tt.want) || strings.Contains(r.message, "secretword") {
 			t.Errorf("%s %q: ansible = %+v, want %q", tt.name, tt.value, r, tt.want)
 		}
 		nothingLeft(t, s)

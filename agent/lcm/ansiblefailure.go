@@ -1,54 +1,20 @@
 package lcm
 
 import (
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"path"
 	"regexp"
 	"strings"
+
+	"github.com/metalab-dev/metalab/agent/lcm/play"
 )
-
-// callbackDir has the callback and the file that it writes, below the directory of a play's
-// temporary files. A callback of our own leaves the output as people read it: that named json
-// prints nothing until the end, and one object.
-const callbackDir = "callback"
-
-// failureCallback writes failure.json beside itself.
-//
-//go:embed lcm_failure.py
-var failureCallback []byte
-
-// playFailure is the failure that has ended a play, as the callback writes it.
-type playFailure struct {
-	Task    string `json:"task"`
-	Item    string `json:"item"` // of a loop, the first that has failed
-	More    int    `json:"more"` // other items that have failed
-	Message string `json:"message"`
-	Stderr  string `json:"stderr"`
-}
-
-// String returns the failure in one text.
-func (f playFailure) String() string {
-	out := f.Task + ": "
-	if f.Item != "" {
-		out += "item " + f.Item + ": "
-	}
-	out += f.Message
-	if f.Stderr != "" {
-		out += ": " + f.Stderr
-	}
-	if f.More > 0 {
-		out += fmt.Sprintf(" (%d items have failed)", f.More+1)
-	}
-	return out
-}
 
 // failure returns the task that has ended a play and its message. Where there is none, because
 // Ansible has not come to the end of the play, it returns the end of the output.
 func (a *agent) failure(temporary, output string, hide redactor) string {
-	var f playFailure
-	text, err := a.System.ReadFile(path.Join(temporary, callbackDir, "failure.json"))
+	var f play.Failure
+	text, err := a.System.ReadFile(path.Join(temporary, play.FailureFile))
 	if err == nil && json.Unmarshal(text, &f) == nil {
 		return hide.redact(f.String())
 	}

@@ -83,7 +83,7 @@ func TestModuleEditsWhatEveryHostHas(t *testing.T) {
 	f := newAPI()
 	f.change(machineWith(
 		downloader(map[string]string{"url": web.URL + "/m.tgz", "sha256": m.SHA256, "path": dir}),
-		play(map[string]string{"path": dir, "sha256": m.SHA256, "playbook": m.Playbook, "values": fmt.Sprintf(`{"users": %v}`, users)}),
+		playItem(map[string]string{"path": dir, "sha256": m.SHA256, "playbook": m.Playbook, "values": fmt.Sprintf(`{"users": %v}`, users)}),
 	))
 	c := config(f, nil)
 	c.System, c.Program = host, ""

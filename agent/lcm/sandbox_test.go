@@ -61,7 +61,7 @@ func TestAnsibleInAServerOfTheLab(t *testing.T) {
 	}
 	f.change(machineWith(
 		downloader(map[string]string{"url": web.URL + "/m.tgz", "sha256": m.SHA256, "path": dir}),
-		play(map[string]string{"path": dir, "sha256": m.SHA256, "playbook": m.Playbook, "values": string(values), "secretRef": "default/s"}),
+		playItem(map[string]string{"path": dir, "sha256": m.SHA256, "playbook": m.Playbook, "values": string(values), "secretRef": "default/s"}),
 	))
 	c := config(f, nil)
 	c.System, c.Program = host, ""

@@ -342,10 +342,11 @@ var Table = []Row{
 	},
 	{
 		// It is a part of a boot image: it links no client of Kubernetes and no Helm.
-		Package: "agent/lcm", May: []string{"agent/unit", "agent/broker", "agent/job", "agent/kubeapi", "agent/ledger", "agent/sys", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/hostos/module"},
+		Package: "agent/lcm", May: []string{"agent/unit", "agent/broker", "agent/job", "agent/kubeapi", "agent/lcm/play", "agent/ledger", "agent/sys", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/hostos/module"},
 		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "helm.sh/..."}),
 		Tests: []string{"guest/debian", "guest/sandbox", "fixtures", "scenarios/prerequisites"},
 	},
+	{Package: "agent/lcm/play", May: []string{"agent/sys"}, Never: slices.Concat(sockets, files, kubernetes)}, // it is data
 	{
 		// It is a part of a boot image: it links no client of Kubernetes.
 		Package: "agent/elemental", May: []string{"agent/broker", "agent/sys"},
