@@ -103,8 +103,8 @@ func (y *systems) changes(ctx context.Context, h *rack.Host) ([]control.FileChan
 	return out, err
 }
 
-// putFile writes a file of the system that a server runs. A path that ends in a slash is
-// an error: it names no file.
+// putFile writes a file, directory or link of the system that a server runs. A path that ends in
+// a slash is an error: it names no file.
 func (y *systems) putFile(ctx context.Context, h *rack.Host, f control.File) error {
 	x, err := y.of(ctx, h)
 	if err != nil {
@@ -113,7 +113,7 @@ func (y *systems) putFile(ctx context.Context, h *rack.Host, f control.File) err
 	if !strings.HasPrefix(f.Path, "/") || strings.HasSuffix(f.Path, "/") {
 		return fmt.Errorf("path %q: give the absolute path of a file", f.Path)
 	}
-	n := sandbox.Node{Mode: f.Mode.Perm(), Content: f.Content}
+	n := sandbox.Node{Mode: f.Mode, Content: f.Content, Link: f.Link}
 	if err := x.Put(sandbox.Tree{sandbox.Clean(path.Clean(f.Path)): n}); err != nil {
 		return err
 	}

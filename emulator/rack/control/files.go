@@ -36,12 +36,19 @@ type FileChange struct {
 	Change string `json:"change"` // added, changed, removed
 }
 
-// File is a file to write.
+// File is a file, a directory or a symbolic link to write.
 type File struct {
 	Path    string
-	Mode    fs.FileMode // permission bits
-	Content []byte
+	Mode    fs.FileMode // type and permission bits
+	Content []byte      // content of a regular file
+	Link    string      // target of a symbolic link
 }
+
+// fileTypes are the types of files in requests.
+var fileTypes = map[string]fs.FileMode{"": 0, "directory": fs.ModeDir, "link": fs.ModeSymlink}
+
+// maxLink is how many bytes the target of a link may have, as in Linux (PATH_MAX).
+const maxLink = 4096
 
 // maxFile is how many bytes a file that is copied to a server may have.
 const maxFile = 64 << 20
@@ -62,22 +69,37 @@ func fileChanges(c *apiRequest) (any, error) {
 	return c.s.c.FileChanges(c.Context(), c.host)
 }
 
-// putFile writes a file. The body of the request is its content.
+// putFile writes a file. The body of the request is its content, or the target of a link.
 func (s *Server) putFile(w http.ResponseWriter, r *http.Request) {
 	body := http.MaxBytesReader(w, r.Body, maxFile)
 	s.serve(w, r, func(c *apiRequest) (any, error) {
 		if s.c.PutFile == nil {
 			return nil, errNoSystems
 		}
-		mode, err := strconv.ParseUint(c.URL.Query().Get("mode"), 8, 12)
+		query := c.URL.Query()
+		mode, err := strconv.ParseUint(query.Get("mode"), 8, 12)
 		if err != nil {
-			return nil, fmt.Errorf("mode %q: give permission bits in octal, such as 644", c.URL.Query().Get("mode"))
+			return nil, fmt.Errorf("mode %q: give permission bits in octal, such as 644", query.Get("mode"))
+		}
+		kind, known := fileTypes[query.Get("type")]
+		if !known {
+			return nil, fmt.Errorf("type %q: give directory or link, or none for a file", query.Get("type"))
 		}
 		content, err := io.ReadAll(body)
 		if err != nil {
 			return nil, fmt.Errorf("a file may have %d MiB: %w", maxFile>>20, err)
 		}
-		f := File{c.URL.Query().Get("path"), fs.FileMode(mode), content}
+		f := File{Path: query.Get("path"), Mode: kind | fs.FileMode(mode).Perm()}
+		switch {
+		case kind == 0:
+			f.Content = content
+		case kind == fs.ModeDir && len(content) > 0:
+			return nil, errors.New("a directory has no content")
+		case kind == fs.ModeSymlink && (len(content) == 0 || len(content) > maxLink):
+			return nil, fmt.Errorf("the target of a link has 1 to %d bytes, not %d", maxLink, len(content))
+		case kind == fs.ModeSymlink:
+			f.Link = string(content)
+		}
 		return struct{}{}, s.c.PutFile(c.Context(), c.host, f)
 	})
 }
@@ -97,11 +119,22 @@ func (c *Client) FileChanges(ctx context.Context, host string) ([]FileChange, er
 	return out, err
 }
 
-// PutFile writes a file of the operating system that a host runs, with the directories
-// above it.
+// PutFile writes a file, directory or link of the operating system that a host runs, with the
+// directories above it.
 func (c *Client) PutFile(ctx context.Context, host string, f File) error {
 	query := url.Values{"path": {f.Path}, "mode": {strconv.FormatUint(uint64(f.Mode.Perm()), 8)}}
-	r, err := c.openRaw(ctx, http.MethodPut, at(host, "files")+"?"+query.Encode(), f.Content)
+	body := f.Content
+	switch f.Mode.Type() {
+	case 0:
+	case fs.ModeDir:
+		query.Set("type", "directory")
+	case fs.ModeSymlink:
+		query.Set("type", "link")
+		body = []byte(f.Link)
+	default:
+		return fmt.Errorf("%s: it is no file, directory or link", f.Path)
+	}
+	r, err := c.openRaw(ctx, http.MethodPut, at(host, "files")+"?"+query.Encode(), body)
 	if err != nil {
 		return err
 	}

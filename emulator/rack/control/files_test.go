@@ -3,9 +3,11 @@ package control_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
@@ -26,11 +28,17 @@ func TestPutFile(t *testing.T) {
 	}})
 	c, host := control.NewClient(l.Dir()), l.First().Name()
 	want := control.File{Path: "/etc/a b&c", Mode: 0o640, Content: []byte("text\x00\n")}
-	if err := c.PutFile(t.Context(), host, want); err != nil {
-		t.Fatal(err)
+	for _, want := range []control.File{want, {Path: "/d", Mode: fs.ModeDir | 0o750}, {Path: "/l", Mode: fs.ModeSymlink | 0o777, Link: "../a b"}} {
+		if err := c.PutFile(t.Context(), host, want); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]control.File{host: want}, written, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("written (-want +got):\n%s", diff)
+		}
 	}
-	if diff := cmp.Diff(map[string]control.File{host: want}, written); diff != "" {
-		t.Errorf("written (-want +got):\n%s", diff)
+	wantRefused(t, "PutFile of a link to nowhere", c.PutFile(t.Context(), host, control.File{Path: "/l", Mode: fs.ModeSymlink}), 400, "the target of a link has 1 to 4096 bytes, not 0")
+	if err := c.PutFile(t.Context(), host, control.File{Path: "/p", Mode: fs.ModeNamedPipe}); err == nil || err.Error() != "/p: it is no file, directory or link" {
+		t.Errorf("PutFile of a pipe error = %v", err)
 	}
 	wantRefused(t, "PutFile to a server that refuses", c.PutFile(t.Context(), host, control.File{Path: "/off"}), 400, refused.Error())
 	wantRefused(t, "PutFile to no host", c.PutFile(t.Context(), "node-77", want), 404, "node-77")
