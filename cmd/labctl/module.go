@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
 
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/fixtures"
@@ -23,14 +25,14 @@ import (
 func newModule(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "module",
-		Short: "Build, verify and serve host OS modules",
-		Long: `Build, verify and serve host OS modules: Ansible playbooks that HostOSConfigurations
+		Short: "Build, verify, run and serve host OS modules",
+		Long: `Build, verify, run and serve host OS modules: Ansible playbooks that HostOSConfigurations
 apply to machines. A module is a directory with metadata.yaml, a playbook, and the JSON
 Schema of its values; its archive is NAME-VERSION.tgz.
 
 Modules that come with labctl are named builtin:NAME: ` + strings.Join(builtinModules(), ", ") + `.`,
 	}
-	c.AddCommand(newModuleBuild(o), newModuleSort(), newModuleVerify(o), newModuleServe())
+	c.AddCommand(newModuleBuild(o), newModuleSort(), newModuleVerify(o), newModuleServe(), newModuleRun(o))
 	return c
 }
 
@@ -242,7 +244,11 @@ against the module's schema, as a HostOSConfiguration's are.`,
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
 			if values != "" {
-				if err := verifyValues(m, values); err != nil {
+				given, err := readValues(values)
+				if err == nil {
+					err = m.Validate(given)
+				}
+				if err != nil {
 					return fmt.Errorf("%s: %w", values, err)
 				}
 			}
@@ -276,17 +282,26 @@ func readModule(ctx context.Context, from string) ([]byte, error) {
 	return os.ReadFile(from)
 }
 
-// verifyValues validates the values in a file.
-func verifyValues(m *module.Module, file string) error {
+// readValues reads the values in a file as kubectl reads those of a HostOSConfiguration. A name that
+// is there twice is an error.
+func readValues(file string) (map[string]any, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var values map[string]any
-	if err := yaml.Unmarshal(text, &values); err != nil {
-		return err
+	if text, err = yaml.YAMLToJSONStrict(text); err != nil {
+		return nil, err
 	}
-	return m.Validate(values)
+	values := map[string]any{}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&values); err != nil {
+		return nil, errors.New("give values by their names, as YAML or JSON: name: value")
+	}
+	if values == nil { // an empty file
+		values = map[string]any{}
+	}
+	return values, nil
 }
 
 func newModuleServe() *cobra.Command {
