@@ -174,6 +174,28 @@ func TestProcessesOfAPlayShowNoSecret(t *testing.T) {
 	nothingLeft(t, s)
 }
 
+// The message of a play that its deadline ends names what sets it.
+func TestWhatSetsTheDeadline(t *testing.T) {
+	for _, tt := range []struct {
+		name, timeout string
+		want          string
+	}{
+		{"host-os-a-sysctl-1.0.0-reconfigure", "30m", "annotation metalab.dev/item-timeout of its HostOSConfiguration: 30m"},
+		{"host-os-a-sysctl-1.0.0-reconfigure", "", "the default; set another by the annotation metalab.dev/item-timeout of its HostOSConfiguration"},
+		{"kubelet", "30m", "timeout: 30m"},
+		{"kubelet", "", "the default; set another by the timeout"},
+	} {
+		it := playItem(map[string]string{})
+		it.Name = tt.name
+		if tt.timeout != "" {
+			it.Params["timeout"] = tt.timeout
+		}
+		if got := setter(it); got != tt.want {
+			t.Errorf("%s with %q: %q, want %q", tt.name, tt.timeout, got, tt.want)
+		}
+	}
+}
+
 // A play that its deadline ends leaves no process and no file.
 func TestAnsibleEndsAtItsDeadline(t *testing.T) {
 	f, s := newAPI(), newServer(t)
@@ -184,7 +206,7 @@ func TestAnsibleEndsAtItsDeadline(t *testing.T) {
 `)
 	p["secretRef"], p["timeout"] = "default/s", "4s"
 	r := executed(t, f, s, &lcmv1.LCMMachine{}, playItem(p))
-	if r.code != codeTimeout || !strings.HasPrefix(r.message, "ended after 4s, its deadline (timeout)") {
+	if r.code != codeTimeout || !strings.HasPrefix(r.message, "ended after 4s, its deadline (timeout: 4s)") {
 		t.Errorf("a play past its deadline = %+v", r)
 	}
 	if pid := strings.TrimSpace(s.read(t, "/pid")); pid != "" {

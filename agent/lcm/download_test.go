@@ -374,7 +374,7 @@ func TestDownloadEndsAtItsDeadline(t *testing.T) {
 	}))
 	defer web.Close()
 	p := map[string]string{"url": web.URL, "sha256": strings.Repeat("a", 64), "path": "/opt/a", "timeout": "300ms"}
-	if r := executed(t, f, s, &lcmv1.LCMMachine{}, downloader(p)); r.code != codeTimeout || !strings.Contains(r.message, "ended after 300ms, its deadline (timeout)") {
+	if r := executed(t, f, s, &lcmv1.LCMMachine{}, downloader(p)); r.code != codeTimeout || !strings.Contains(r.message, "ended after 300ms, its deadline (timeout: 300ms)") {
 		t.Errorf("download = %+v, want the deadline", r)
 	}
 	<-begun

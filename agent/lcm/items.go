@@ -170,10 +170,22 @@ func (a *agent) run(ctx context.Context, m *lcmv1.LCMMachine, it lcmv1.LCMStateI
 	log := a.openLog(m, it)
 	r := runner(a, limited, m, it, log)
 	if limited.Err() != nil && r.code != 0 {
-		r.code, r.message = codeTimeout, fmt.Sprintf("ended after %s, its deadline (%s): %s", timeout, item.ParamTimeout, r.message)
+		r.code, r.message = codeTimeout, fmt.Sprintf("ended after %s, its deadline (%s): %s", timeout, setter(it), r.message)
 	}
 	log.end(r)
 	return r
+}
+
+// setter names what sets the deadline of an item, with its value.
+func setter(it lcmv1.LCMStateItem) string {
+	name, text := item.ParamTimeout, it.Params[item.ParamTimeout]
+	if item.IsHostOSName(it.Name) && it.Runner == lcmv1.RunnerAnsible {
+		name = "annotation " + item.TimeoutAnnotation + " of its HostOSConfiguration"
+	}
+	if text == "" {
+		return "the default; set another by the " + name
+	}
+	return name + ": " + text
 }
 
 // shorten cuts a message at its end.

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/controller/reconcile/watch"
 )
@@ -42,7 +43,7 @@ func NewConfigurations(c Config) (*Configurations, error) {
 func (r *Configurations) Setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hostos-validate").
-		For(&kaasv1.HostOSConfiguration{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&kaasv1.HostOSConfiguration{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, timeoutChanged))).
 		// The names of state items must be unique among all objects of a namespace, so that an
 		// event of one object may change the validity of the others.
 		Watches(&kaasv1.HostOSConfiguration{}, r.enqueue(sameNamespace), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, validChanged))).
@@ -57,6 +58,18 @@ var validChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		return valid(e.ObjectOld.(*kaasv1.HostOSConfiguration)) != valid(e.ObjectNew.(*kaasv1.HostOSConfiguration))
 	},
+}
+
+// timeoutChanged passes updates that change the deadline of playbooks: an annotation is in no
+// generation.
+var timeoutChanged = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, had := e.ObjectOld.GetAnnotations()[item.TimeoutAnnotation]
+		after, has := e.ObjectNew.GetAnnotations()[item.TimeoutAnnotation]
+		return before != after || had != has
+	},
+	CreateFunc: func(event.CreateEvent) bool { return false }, // the other predicate passes it
+	DeleteFunc: func(event.DeleteEvent) bool { return false },
 }
 
 // valid reports whether the last validation of an object had no error.

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -125,6 +126,32 @@ func TestConfigurationWithAnInvalidSelector(t *testing.T) {
 	l := start(t, loaded(), c)
 	if got := l.validated(t, "c"); *got.IsValid || !strings.HasPrefix(got.Configs[0].Error, `machineSelector: key: Invalid value: "openstack-compute-node=enabled"`) {
 		t.Errorf("status %+v", got)
+	}
+}
+
+// The deadline of playbooks is an annotation: a wrong one is refused by its name, and an edit of it
+// is validated although the generation stays.
+func TestConfigurationWithADeadline(t *testing.T) {
+	c := configuration("c", config("level", "1.1.0", `{"level":3}`))
+	c.Annotations = map[string]string{item.TimeoutAnnotation: "soon"}
+	l := start(t, loaded(), c)
+	if got := l.validated(t, "c"); *got.IsValid || got.Configs[0].Error != `annotation metalab.dev/item-timeout "soon": give a duration above zero, like 90m or 2h30m` {
+		t.Errorf("status %+v", got)
+	}
+	var o kaasv1.HostOSConfiguration
+	if err := l.Get(t.Context(), client.ObjectKeyFromObject(c), &o); err != nil {
+		t.Fatal(err)
+	}
+	before := o.DeepCopy()
+	o.Annotations[item.TimeoutAnnotation] = "90m"
+	if !timeoutChanged.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: &o}) || timeoutChanged.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: before}) {
+		t.Error("the event of another deadline is not passed, or that of the same one is")
+	}
+	if err := l.Update(t.Context(), &o); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.validated(t, "c"); !*got.IsValid {
+		t.Errorf("status with a deadline: %+v", got)
 	}
 }
 

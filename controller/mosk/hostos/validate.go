@@ -31,6 +31,7 @@ type secret struct {
 // validate returns the results of the configs. It is pure.
 func validate(f facts) []kaasv1.ConfigStatus {
 	taken := names(f)
+	_, timeoutErr := item.Timeout(f.object.Annotations)
 	_, selectorErr := metav1.LabelSelectorAsSelector(&f.object.Spec.MachineSelector)
 	var out []kaasv1.ConfigStatus
 	for _, c := range f.object.Spec.Configs {
@@ -46,6 +47,9 @@ func validate(f facts) []kaasv1.ConfigStatus {
 		}
 		if err == nil && selectorErr != nil { // no field of the status is for it
 			err = fmt.Errorf("machineSelector: %w", selectorErr)
+		}
+		if err == nil {
+			err = timeoutErr
 		}
 		if err != nil {
 			s.Error = short(err.Error())

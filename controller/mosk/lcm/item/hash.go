@@ -22,7 +22,8 @@ var exemptParams = []struct {
 }
 
 // Hash returns the hash of a state item as an agent of a version computes it: the SHA-256
-// of the item's JSON, in hexadecimal. "" is the newest version.
+// of the item's JSON, in hexadecimal. "" is the newest version. The deadline of a host OS item is
+// not in it: another one executes nothing again. That of other items is, as it always was.
 func Hash(it lcmv1.LCMStateItem, agentVersion string) string {
 	params := maps.Clone(it.Params)
 	for _, exempt := range exemptParams {
@@ -31,6 +32,9 @@ func Hash(it lcmv1.LCMStateItem, agentVersion string) string {
 				delete(params, name)
 			}
 		}
+	}
+	if IsHostOSName(it.Name) {
+		delete(params, ParamTimeout)
 	}
 	it.Params = params
 	b, err := json.Marshal(it) // it sorts the names of params

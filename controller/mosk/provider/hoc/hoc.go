@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -110,6 +111,7 @@ func concerns(a, b *kaasv1.HostOSConfiguration) bool {
 		}
 	}
 	return a.DeletionTimestamp.IsZero() != b.DeletionTimestamp.IsZero() || a.Generation != b.Generation ||
+		a.Annotations[item.TimeoutAnnotation] != b.Annotations[item.TimeoutAnnotation] ||
 		controllerutil.ContainsFinalizer(a, Finalizer) != controllerutil.ContainsFinalizer(b, Finalizer) ||
 		!equality.Semantic.DeepEqual(statusOf(a), statusOf(b))
 }

@@ -264,6 +264,10 @@ func withParams(o *kaasv1.HostOSConfiguration, i int) []lcmv1.LCMStateItem {
 		playbook[item.ParamSecretRef] = cmp.Or(s.Namespace, o.Namespace) + "/" + s.Name
 		playbook[item.ParamSecretVersion] = status.SecretObjectVersion
 	}
+	// Another deadline is no change of the items (item.Hash). One that is none makes the object invalid.
+	if text, err := item.Timeout(o.Annotations); err == nil && text != "" {
+		playbook[item.ParamTimeout] = text
+	}
 	out[1].Params = playbook
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
 // statement H22: the Machines whose items may not change.
@@ -127,6 +128,9 @@ func TestChangesThatConcernMachines(t *testing.T) {
 		{"nothing", func(*kaasv1.HostOSConfiguration) {}, false},
 		{"machinesStates", func(o *kaasv1.HostOSConfiguration) { o.Status.MachinesStates = nil }, false},
 		{"labels", func(o *kaasv1.HostOSConfiguration) { o.Labels = map[string]string{"a": "b"} }, false},
+		{"deadline", func(o *kaasv1.HostOSConfiguration) {
+			o.Annotations = map[string]string{item.TimeoutAnnotation: "2h"}
+		}, true},
 		{"spec", func(o *kaasv1.HostOSConfiguration) { o.Generation++ }, true},
 		{"deletion", func(o *kaasv1.HostOSConfiguration) { o.DeletionTimestamp = ptr.To(metav1.Now()) }, true},
 		{"finalizer", func(o *kaasv1.HostOSConfiguration) { o.Finalizers = []string{Finalizer} }, true},
