@@ -81,6 +81,18 @@ func TestControllersOfHostOSConfigurationWorkWithTheRightsOfTheManifests(t *test
 	}
 	patience.Await(t, "the configuration has succeeded", done)
 	has("the machine is Ready", func() bool { return machine.Status.State == lcmv1.StateReady })
+	first := secret.ResourceVersion
+	secret.Labels = map[string]string{"a": "b"}
+	if err := admin.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	patience.Await(t, "another label of the Secret is seen", func() bool {
+		o := new(kaasv1.HostOSConfiguration)
+		return admin.Get(t.Context(), l.key("test"), o) == nil && o.Status.Configs[0].SecretObjectVersion == secret.ResourceVersion
+	})
+	if v := machine.Spec.StateItems[1].Params[item.ParamSecretVersion]; v != first || states().SecretValuesChanged {
+		t.Errorf("secretVersion after another label %q, want %q and no change of values", v, first)
+	}
 	secret.Data["password"] = []byte("another password")
 	if err := admin.Update(t.Context(), secret); err != nil {
 		t.Fatal(err)

@@ -28,14 +28,17 @@ import (
 )
 
 // Configurations reconciles HostOSConfigurations: it validates them and writes the result.
-type Configurations struct{ Config }
+type Configurations struct {
+	Config
+	secrets secretVersions
+}
 
 // NewConfigurations returns a reconciler, or an error when a required field of c is nil.
 func NewConfigurations(c Config) (*Configurations, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	return &Configurations{c}, nil
+	return &Configurations{Config: c}, nil
 }
 
 // Setup adds the reconciler to a manager. It does not poll: a change of an object's
@@ -104,6 +107,9 @@ func (r *Configurations) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 func (r *Configurations) reconcile(ctx context.Context, req ctrl.Request) error {
 	var o kaasv1.HostOSConfiguration
 	if err := r.Client.Get(ctx, req.NamespacedName, &o); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.secrets.forget(req.NamespacedName)
+		}
 		return queue.Deleted(err)
 	}
 	if !o.DeletionTimestamp.IsZero() { // nothing is applied any more
@@ -139,6 +145,7 @@ func (r *Configurations) observe(ctx context.Context, o *kaasv1.HostOSConfigurat
 		return f, err
 	}
 	f.others = others.Items
+	found := map[kaasv1.SecretReference]*corev1.Secret{}
 	for _, c := range o.Spec.Configs {
 		if c.SecretValues == nil {
 			continue
@@ -150,10 +157,14 @@ func (r *Configurations) observe(ctx context.Context, o *kaasv1.HostOSConfigurat
 		var s corev1.Secret
 		switch err := r.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &s); {
 		case err == nil:
-			f.secrets[ref] = &secret{version: s.ResourceVersion, data: s.Data}
+			found[ref] = &s
 		case !apierrors.IsNotFound(err):
 			return f, err
 		}
+	}
+	versions := r.secrets.observe(o, found)
+	for ref, s := range found {
+		f.secrets[ref] = &secret{version: s.ResourceVersion, dataVersion: versions[ref], data: s.Data}
 	}
 	return f, nil
 }

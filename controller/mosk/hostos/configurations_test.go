@@ -129,6 +129,60 @@ func TestConfigurationWithAnInvalidSelector(t *testing.T) {
 	}
 }
 
+// Labels of a Secret are no new data, also after a start of the controller; other data are, and
+// nothing that depends on data alone is in the status.
+func TestVersionOfASecretsData(t *testing.T) {
+	c := config("level", "1.1.0", "")
+	c.SecretValues = &kaasv1.SecretReference{Name: "s"}
+	other := config("level", "1.0.0", "")
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "s"}, Data: map[string][]byte{"level": []byte("5")}}
+	l := start(t, loaded(), configuration("c", other, c), s)
+	change := func(do func()) {
+		t.Helper()
+		if err := l.Get(t.Context(), client.ObjectKeyFromObject(s), s); err != nil {
+			t.Fatal(err)
+		}
+		do()
+		if err := l.Update(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	versions := func(data string) {
+		t.Helper()
+		got := l.validated(t, "c").Configs
+		if got[1].SecretObjectVersion != s.ResourceVersion || got[1].SecretDataVersion != data || got[0].SecretDataVersion != "" {
+			t.Errorf("versions %q and %q, want %q and %q; without a Secret %q", got[1].SecretObjectVersion, got[1].SecretDataVersion, s.ResourceVersion, data, got[0].SecretDataVersion)
+		}
+	}
+	label := func(text string) { change(func() { s.Labels = map[string]string{"a": text} }) }
+	restart := func() { l.configs.secrets = secretVersions{} }
+	label("1")
+	first := s.ResourceVersion
+	versions(first)
+	label("2")
+	versions(first)
+	restart()
+	versions(first)
+	label("3")
+	versions(first)
+	change(func() { s.Data["level"] = []byte("6") })
+	second := s.ResourceVersion
+	versions(second)
+	label("4")
+	versions(second)
+	restart()
+	label("5") // this controller has not seen the data before
+	versions(s.ResourceVersion)
+	change(func() { s.Data = map[string][]byte{"leve": []byte("l6")} })
+	versions(s.ResourceVersion)
+	if err := l.Delete(t.Context(), configuration("c")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.configs.Reconcile(t.Context(), request("lab", "c")); err != nil || len(l.configs.secrets.seen) != 0 {
+		t.Errorf("after the deletion: %v, %d objects are remembered", err, len(l.configs.secrets.seen))
+	}
+}
+
 // The deadline of playbooks is an annotation: a wrong one is refused by its name, and an edit of it
 // is validated although the generation stays.
 func TestConfigurationWithADeadline(t *testing.T) {

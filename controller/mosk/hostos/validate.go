@@ -24,8 +24,9 @@ type facts struct {
 
 // secret is a Secret with values.
 type secret struct {
-	version string // resourceVersion
-	data    map[string][]byte
+	version     string // resourceVersion
+	dataVersion string // see secretVersions
+	data        map[string][]byte
 }
 
 // validate returns the results of the configs. It is pure.
@@ -117,7 +118,7 @@ func validateValues(f facts, c kaasv1.Config, m *kaasv1.ModuleStatus, s *kaasv1.
 		if from == nil {
 			return fmt.Errorf("secretValues: Secret %s/%s does not exist: create it, or correct the reference", ref.Namespace, ref.Name)
 		}
-		s.SecretObjectVersion = from.version
+		s.SecretObjectVersion, s.SecretDataVersion = from.version, from.dataVersion
 		values = schema.Merge(values, from.data)
 	}
 	if schema == nil {

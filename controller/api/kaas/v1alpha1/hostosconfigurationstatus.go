@@ -59,6 +59,11 @@ type ConfigStatus struct {
 	// SecretObjectVersion is the resourceVersion of the Secret that was validated.
 	// +optional
 	SecretObjectVersion string `json:"secretObjectVersion,omitempty"`
+	// SecretDataVersion is the resourceVersion that the Secret had when its data changed last, as far
+	// as the controller has seen: another label gives the Secret another version, and executes nothing.
+	// The specification does not have it.
+	// +optional
+	SecretDataVersion string `json:"secretDataVersion,omitempty"`
 	// +optional
 	ModuleDeprecatedBy []ModuleReference `json:"moduleDeprecatedBy,omitempty"`
 	// +optional

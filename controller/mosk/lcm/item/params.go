@@ -27,8 +27,9 @@ const (
 	// ParamSecretRef is the NAMESPACE/NAME of the Secret whose data the agent merges over the
 	// values, as module.Schema.Merge does (ansible).
 	ParamSecretRef = "secretRef"
-	// ParamSecretVersion is the resourceVersion of that Secret. The agent uses no older
-	// one; a new one gives the item another hash, so that it is executed again.
+	// ParamSecretVersion is the resourceVersion that the Secret had when its data changed last. The
+	// agent uses no older Secret, but newer ones, whose labels have changed; new data give the item
+	// another hash, so that it is executed again.
 	ParamSecretVersion = "secretVersion"
 )
 

@@ -182,7 +182,7 @@ func validate(o *kaasv1.HostOSConfiguration) {
 			ModuleURL: fmt.Sprintf("http://repo.example/%s-%s.tgz", c.Module, c.ModuleVersion), ModuleHashsum: "5a" + string(c.Module),
 		}
 		if c.SecretValues != nil {
-			s.SecretObjectVersion = "7"
+			s.SecretObjectVersion, s.SecretDataVersion = "9", "7" // it has got a label since
 		}
 		o.Status.Configs = append(o.Status.Configs, s)
 	}

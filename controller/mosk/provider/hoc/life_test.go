@@ -230,8 +230,8 @@ func TestDeadlineOfPlaybooks(t *testing.T) {
 	}
 }
 
-// statements H20 and H21: a new version of a Secret is reported, and then executed; the
-// machine has its name and version alone.
+// statements H20 and H21: a Secret's new data are reported, and then executed; the machine has its
+// name and the version of its data alone. Another label is no change.
 func TestChangeOfASecret(t *testing.T) {
 	c := config("sample", "1.0.0", "")
 	c.SecretValues = &kaasv1.SecretReference{Name: "s"}
@@ -244,7 +244,13 @@ func TestChangeOfASecret(t *testing.T) {
 	if l.hoc("test").Status.MachinesStates["lab/w-0"].SecretValuesChanged {
 		t.Error("secretValuesChanged is true before any change")
 	}
-	l.status("test", func(o *kaasv1.HostOSConfiguration) { o.Status.Configs[1].SecretObjectVersion = "8" })
+	l.status("test", func(o *kaasv1.HostOSConfiguration) { o.Status.Configs[1].SecretObjectVersion = "10" })
+	if got := l.run("w-0"); len(got["w-0"]) != 0 || l.hoc("test").Status.MachinesStates["lab/w-0"].SecretValuesChanged {
+		t.Errorf("executed %v after another label, want nothing", got)
+	}
+	l.status("test", func(o *kaasv1.HostOSConfiguration) {
+		o.Status.Configs[1].SecretObjectVersion, o.Status.Configs[1].SecretDataVersion = "11", "11"
+	})
 	// The machine is not changed before the change is reported.
 	r, err := New(Config{Client: l, Work: queue.Work{}})
 	if err == nil {

@@ -262,7 +262,8 @@ func withParams(o *kaasv1.HostOSConfiguration, i int) []lcmv1.LCMStateItem {
 	}
 	if s := c.SecretValues; s != nil {
 		playbook[item.ParamSecretRef] = cmp.Or(s.Namespace, o.Namespace) + "/" + s.Name
-		playbook[item.ParamSecretVersion] = status.SecretObjectVersion
+		// A status that an earlier controller has written has the first alone.
+		playbook[item.ParamSecretVersion] = cmp.Or(status.SecretDataVersion, status.SecretObjectVersion)
 	}
 	// Another deadline is no change of the items (item.Hash). One that is none makes the object invalid.
 	if text, err := item.Timeout(o.Annotations); err == nil && text != "" {

@@ -137,6 +137,7 @@ func TestChangesThatConcernMachines(t *testing.T) {
 		{"validity", func(o *kaasv1.HostOSConfiguration) { o.Status.IsValid = nil }, true},
 		{"generation that was validated", func(o *kaasv1.HostOSConfiguration) { o.Status.ObservedGeneration++ }, true},
 		{"version of a Secret", func(o *kaasv1.HostOSConfiguration) { o.Status.Configs[0].SecretObjectVersion = "8" }, true},
+		{"version of a Secret's data", func(o *kaasv1.HostOSConfiguration) { o.Status.Configs[0].SecretDataVersion = "8" }, true},
 		{"record", func(o *kaasv1.HostOSConfiguration) { o.Status.StateItems = []string{"a"} }, true},
 	} {
 		after := o.DeepCopy()
