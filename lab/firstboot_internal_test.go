@@ -15,6 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/gpt"
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/guest/cloudinit"
 	"github.com/metalab-dev/metalab/guest/debian"
 	"github.com/metalab-dev/metalab/guest/sandbox"
@@ -168,6 +169,45 @@ func TestEachInstallationHasAMachineID(t *testing.T) {
 	}
 	if got := boot(hosts[0], "GracefulRestart"); got != given {
 		t.Errorf("the machine-id is %q, want the one that its user has written", got)
+	}
+}
+
+// A server that boots the lab's image has the os-release of its rack file, from which its LCM agent
+// takes the distribution.
+func TestOSReleaseOfTheRackFileReachesTheLabsImage(t *testing.T) {
+	const jammy = "ID=ubuntu\nVERSION_ID=\"22.04\"\nVERSION_CODENAME=jammy\n"
+	w, err := Start(t.Context(), Config{Dir: t.TempDir(), Settings: Settings{Hosts: 2, Speed: "max"}, Listen: AnyPort})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := w.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	image, err := images.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.agents.systems.osReleases = osReleases([]rackfile.Host{{Index: 0}, {Index: 1, OSRelease: jammy}})
+	for i, want := range []string{debian.Bookworm, jammy} {
+		h := w.rack.Hosts()[i]
+		writeImage(t, h, image)
+		if _, err := w.Control().Power(t.Context(), h.Name(), "On"); err != nil {
+			t.Fatal(err)
+		}
+		var x *system
+		patience.Await(t, "the server boots", func() bool {
+			x, err = w.agents.systems.of(t.Context(), h)
+			return err == nil
+		})
+		if b, err := x.ReadFile(debian.OSRelease); err != nil || string(b) != want {
+			t.Errorf("os-release of %s is %q, %v, want %q", h.Name(), b, err, want)
+		}
+		netplan, err := x.Stat("etc/netplan")
+		if got := err == nil && netplan.Mode.IsDir(); got != (want == jammy) {
+			t.Errorf("%s has /etc/netplan: %v, %v", h.Name(), got, err)
+		}
 	}
 }
 

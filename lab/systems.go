@@ -51,7 +51,7 @@ type systems struct {
 	// networkSource returns the data source of a live system that was loaded over the network.
 	networkSource func(*rack.Host, uint64) (cloudinit.Instance, error)
 	turns         chan struct{}  // holds a token for each first boot that runs commands
-	osReleases    map[int]string // by host, for images of the user's whose rack file names an os-release
+	osReleases    map[int]string // by host: rackfile.Host.OSRelease
 	firstBoots    map[int]string // by host: rackfile.Group.FirstBoot
 	roots         imageRoots
 

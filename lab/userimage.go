@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/metalab-dev/metalab/emulator/machine"
@@ -15,7 +16,7 @@ import (
 
 // baseOf returns the base of the system that a host boots, and whether the image is the user's.
 func (y *systems) baseOf(h *rack.Host, os machine.OS) (b *base, ofUser bool) {
-	b = baseFor(debian.Bookworm)
+	b = baseFor(cmp.Or(y.osReleases[h.Index()], debian.Bookworm))
 	ours, err := bootedOurs(h, os)
 	switch {
 	case errors.Is(err, rack.ErrDown):
@@ -23,13 +24,8 @@ func (y *systems) baseOf(h *rack.Host, os machine.OS) (b *base, ofUser bool) {
 	case err != nil:
 		y.log.Warn("the image that a server has booted cannot be read", "machine", h.Name(), "error", err)
 		return b, false
-	case ours:
-		return b, false
 	}
-	if text := y.osReleases[h.Index()]; text != "" {
-		b = baseFor(text)
-	}
-	return b, true
+	return b, !ours
 }
 
 // bootedOurs reports whether a host has booted the lab's image.

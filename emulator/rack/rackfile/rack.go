@@ -76,9 +76,9 @@ type Group struct {
 	// a quirk, as labctl quirk ls lists them, with its parameters:
 	// "power-settle-409 for=30s".
 	Quirks []string `json:"quirks,omitempty"`
-	// OSRelease are fields of os-release(5) of the servers that boot an image of the
-	// user's whose root file system the lab cannot read: {ID: ubuntu, VERSION_ID: "22.04",
-	// VERSION_CODENAME: jammy}; absent: those of the lab's image. The server's other files
+	// OSRelease are fields of os-release(5) of the servers that boot the lab's image, or one
+	// of the user's whose root file system the lab cannot read: {ID: ubuntu, VERSION_ID:
+	// "22.04", VERSION_CODENAME: jammy}; absent: those of Debian 12. The server's other files
 	// follow them.
 	OSRelease map[string]string `json:"osRelease,omitempty"`
 	// FirstBoot is who applies the data source of cloud-init: image, the cloud-init of the
@@ -116,7 +116,7 @@ type Host struct {
 	Rack    string // "" outside of racks
 	IPMI    string // IPMI.Text of its group
 	Quirks  string // QuirkText of its group
-	// OSRelease is the text of os-release(5) of its group; "" for that of the lab's image.
+	// OSRelease is the text of os-release(5) of its group; "" for that of Debian 12.
 	OSRelease string
 	FirstBoot string // that of its group; "": FirstBootLab
 }
