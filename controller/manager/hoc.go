@@ -47,7 +47,7 @@ func addHostOS(_ context.Context, s *Set) error {
 	if s.hooks != nil {
 		reader := s.mgr.GetAPIReader() // a configuration that was made just now counts
 		s.addHook(webhook.Modules, webhook.ModulesHandler(func(ctx context.Context, before, after *kaasv1.HostOSConfigurationModules) error {
-			return hostos.CheckRemoval(ctx, reader, c.Namespaces, before, after)
+			return hostos.CheckChange(ctx, reader, c.Namespaces, before, after)
 		}))
 	}
 	if c.Index == "" {

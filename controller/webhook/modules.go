@@ -13,15 +13,18 @@ import (
 )
 
 // Modules is the webhook of HostOSConfigurationModules, whose handler ModulesHandler
-// returns. CEL sees no other object than the list, and not those that use it.
+// returns. CEL sees no other object than the list: not those that use it, and no other list.
 var Modules = Hook{File: "hostosconfigurationmodules.yaml", Path: "/validate-kaas-mirantis-com-v1alpha1-hostosconfigurationmodules"}
 
 // ModulesHandler returns the HTTP handler of Modules. check returns why a list may not
-// change this way; after is nil when it is deleted.
+// change this way; before has no modules when it is created, after is nil when it is deleted.
 func ModulesHandler(check func(ctx context.Context, before, after *kaasv1.HostOSConfigurationModules) error) http.Handler {
 	return &admission.Webhook{Handler: admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
 		before, after := new(kaasv1.HostOSConfigurationModules), (*kaasv1.HostOSConfigurationModules)(nil)
-		err := json.Unmarshal(req.OldObject.Raw, before)
+		var err error
+		if req.Operation != admissionv1.Create {
+			err = json.Unmarshal(req.OldObject.Raw, before)
+		}
 		if req.Operation != admissionv1.Delete && err == nil {
 			after = new(kaasv1.HostOSConfigurationModules)
 			err = json.Unmarshal(req.Object.Raw, after)

@@ -40,6 +40,7 @@ func TestWebhookOfModules(t *testing.T) {
 		old, new []byte
 		want     string
 	}{
+		{admissionv1.Create, []byte("null"), list(2), ""},
 		{admissionv1.Update, list(2), list(2), ""},
 		{admissionv1.Update, list(2), list(1), "from 2 to 1"},
 		{admissionv1.Delete, list(2), []byte("null"), "deleted"},

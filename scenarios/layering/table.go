@@ -274,7 +274,7 @@ var Table = []Row{
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 	},
 	{
-		Package: "controller/mosk/hostos", May: []string{"controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/hostos/module", "controller/mosk/lcm/item", "controller/reconcile/queue"},
+		Package: "controller/mosk/hostos", May: []string{"controller/reconcile/events", "controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/hostos/module", "controller/mosk/lcm/item", "controller/reconcile/queue"},
 		Tests: []string{"fixtures"}, // whose modules it loads
 	},
 	{Package: "controller/mosk/hostos/module", Never: kubernetes, Tests: []string{"fixtures"}}, // whose modules run

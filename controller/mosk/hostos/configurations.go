@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -139,7 +138,7 @@ func (r *Configurations) observe(ctx context.Context, o *kaasv1.HostOSConfigurat
 		return f, err
 	}
 	f.modules = modules.Items
-	slices.SortFunc(f.modules, func(a, b kaasv1.HostOSConfigurationModules) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(f.modules, byAge)
 	var others kaasv1.HostOSConfigurationList
 	if err := r.Client.List(ctx, &others, client.InNamespace(o.Namespace)); err != nil {
 		return f, err

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalab-dev/metalab/controller/reconcile/events"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -24,6 +25,8 @@ type Config struct {
 	Index string
 	// Namespaces are those of the configurations; empty means all.
 	Namespaces []string
+
+	events *events.Recorder
 }
 
 // check returns an error when a required field is nil, and fills in the others.
@@ -34,6 +37,7 @@ func (c *Config) check() error {
 	if c.HTTP == nil {
 		c.HTTP = &http.Client{Transport: &http.Transport{Proxy: c.proxy, TLSHandshakeTimeout: fetchTimeout}}
 	}
+	c.events = events.New(c.Client, c.Wall)
 	return nil
 }
 

@@ -144,16 +144,29 @@ func (r *VendorIndex) reconcile(ctx context.Context) (unread, err error) {
 // wanted returns the modules that the list must have. A module that the index no longer has
 // stays while a configuration uses it. An entry never changes: when the index has other
 // content for a version, the old entry is removed, and the next pass adds the new one. An
-// entry in use stays, too.
+// entry in use stays, too. A new one that another list has with other content is left out.
 func (r *VendorIndex) wanted(ctx context.Context, x *module.Index, current *kaasv1.HostOSConfigurationModules) ([]kaasv1.Module, error) {
-	users, err := moduleUsers(ctx, r.Client, r.Namespaces, current.Name)
+	users, err := moduleUsers(ctx, r.Client, r.Namespaces, current)
 	if err != nil {
 		return nil, err
 	}
+	var lists kaasv1.HostOSConfigurationModulesList
+	if err := r.Client.List(ctx, &lists); err != nil {
+		return nil, fmt.Errorf("hostos: modules: %w", err)
+	}
+	slices.SortFunc(lists.Items, byAge)
 	out := make([]kaasv1.Module, 0, len(x.Spec.Modules))
 	for _, e := range x.Spec.Modules {
 		m := kaasv1.Module{Name: kaasv1.ModuleName(e.Name), Version: kaasv1.SemVer(e.Version), SHA256Sum: e.SHA256, URL: e.URL}
-		if i := slices.IndexFunc(current.Spec.Modules, sameModule(m)); i < 0 || current.Spec.Modules[i] == m {
+		other := otherContent(lists.Items, current.Name, m)
+		switch i := slices.IndexFunc(current.Spec.Modules, sameModule(m)); {
+		case i < 0 && other != "": // the webhook would refuse the whole list for it
+			if message := taken(m, other); current.UID != "" {
+				r.warn(ctx, current, "ModuleTaken", message)
+			} else {
+				ctrl.LoggerFrom(ctx).Info("a module of the vendor's index is left out", "reason", message)
+			}
+		case i < 0 || current.Spec.Modules[i] == m:
 			out = append(out, m)
 		}
 	}

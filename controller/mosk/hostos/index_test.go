@@ -161,7 +161,7 @@ func TestModuleOfTheVendor(t *testing.T) {
 		return o.Status.Modules[0]
 	}
 	file := filepath.Join(t.TempDir(), "index.yaml")
-	if err := os.WriteFile(file, indexOf("mcc-modules", "level 1.0.0 1"), 0o600); err != nil {
+	if err := os.WriteFile(file, indexOf("mcc-modules", "height 1.0.0 1"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := l.read(t, l.vendor(t, file)); len(got) != 1 {

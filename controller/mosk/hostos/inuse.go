@@ -30,7 +30,7 @@ func CheckRemoval(ctx context.Context, r client.Reader, namespaces []string, bef
 	if len(removed) == 0 {
 		return nil
 	}
-	users, err := moduleUsers(ctx, r, namespaces, before.Name)
+	users, err := moduleUsers(ctx, r, namespaces, before)
 	if err != nil {
 		return err
 	}
@@ -67,21 +67,26 @@ func sameModule(m kaasv1.Module) func(kaasv1.Module) bool {
 	return func(other kaasv1.Module) bool { return other.Name == m.Name && other.Version == m.Version }
 }
 
-// moduleUsers returns the HostOSConfigurations that use each module, sorted, without the
-// modules that another list than the named one has. A configuration that is being deleted
-// uses none.
-func moduleUsers(ctx context.Context, r client.Reader, namespaces []string, list string) (map[nameVersion][]string, error) {
+// moduleUsers returns the HostOSConfigurations that use each module of a list, sorted, without
+// the modules that they have, or would have, from another list: an older one, or one with the
+// same content. A configuration that is being deleted uses none.
+func moduleUsers(ctx context.Context, r client.Reader, namespaces []string, list *kaasv1.HostOSConfigurationModules) (map[nameVersion][]string, error) {
 	var lists kaasv1.HostOSConfigurationModulesList
 	if err := r.List(ctx, &lists); err != nil {
 		return nil, fmt.Errorf("hostos: modules: %w", err)
 	}
+	slices.SortFunc(lists.Items, byAge)
+	first := older(lists.Items, list.Name)
 	elsewhere := map[nameVersion]bool{}
-	for _, o := range lists.Items {
-		if o.Name == list || !o.DeletionTimestamp.IsZero() {
+	for i, o := range lists.Items {
+		if o.Name == list.Name || !o.DeletionTimestamp.IsZero() {
 			continue
 		}
 		for _, m := range o.Spec.Modules {
-			elsewhere[nameVersion{m.Name, m.Version}] = true
+			same := func(own kaasv1.Module) bool { return sameModule(m)(own) && own.SHA256Sum == m.SHA256Sum }
+			if i < len(first) || slices.ContainsFunc(list.Spec.Modules, same) {
+				elsewhere[nameVersion{m.Name, m.Version}] = true
+			}
 		}
 	}
 	if len(namespaces) == 0 {

@@ -41,11 +41,11 @@ func NewModules(c Config) (*Modules, error) {
 
 // Setup adds the reconciler to a manager.
 func (r *Modules) Setup(mgr manager.Manager) error {
-	// A module may deprecate those of other objects.
-	deprecations := predicate.Funcs{
+	// A module may deprecate those of other objects, and keeps its name and version from them.
+	others := predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, after := e.ObjectOld.(*kaasv1.HostOSConfigurationModules), e.ObjectNew.(*kaasv1.HostOSConfigurationModules)
-			return !equality.Semantic.DeepEqual(deprecated(before), deprecated(after))
+			return before.Generation != after.Generation || !equality.Semantic.DeepEqual(deprecated(before), deprecated(after))
 		},
 	}
 	all := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
@@ -54,7 +54,7 @@ func (r *Modules) Setup(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hostos-modules").
 		For(&kaasv1.HostOSConfigurationModules{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&kaasv1.HostOSConfigurationModules{}, all, builder.WithPredicates(deprecations)).
+		Watches(&kaasv1.HostOSConfigurationModules{}, all, builder.WithPredicates(others)).
 		WithOptions(r.RetryOptions(&r.retries)).
 		Complete(r)
 }
@@ -98,9 +98,19 @@ func (r *Modules) reconcile(ctx context.Context, req ctrl.Request) (failed bool,
 	if err := r.Client.List(ctx, &list); err != nil {
 		return false, fmt.Errorf("hostos: modules: %w", err)
 	}
+	slices.SortFunc(list.Items, byAge)
+	first := older(list.Items, o.Name)
 	before := o.DeepCopy()
 	status := kaasv1.HostOSConfigurationModulesStatus{ObservedGeneration: o.Generation}
 	for _, m := range o.Spec.Modules {
+		if other := otherContent(first, o.Name, m); other != "" {
+			s := kaasv1.ModuleStatus{Name: m.Name, Version: m.Version, URL: m.URL, State: kaasv1.ModuleError, Error: short(taken(m, other))}
+			if !slices.ContainsFunc(before.Status.Modules, func(known kaasv1.ModuleStatus) bool { return equality.Semantic.DeepEqual(known, s) }) {
+				r.warn(ctx, &o, "ModuleTaken", s.Error)
+			}
+			status.Modules = append(status.Modules, s)
+			continue
+		}
 		s := r.load(ctx, m, o.Status.Modules)
 		failed = failed || s.State == kaasv1.ModuleError
 		status.Modules = append(status.Modules, s)

@@ -17,7 +17,7 @@ import (
 // facts are all that the validation of a HostOSConfiguration depends on.
 type facts struct {
 	object  *kaasv1.HostOSConfiguration
-	modules []kaasv1.HostOSConfigurationModules // sorted by name
+	modules []kaasv1.HostOSConfigurationModules // in the order of byAge
 	secrets map[kaasv1.SecretReference]*secret  // Secrets of the references with a namespace; nil: the Secret does not exist
 	others  []kaasv1.HostOSConfiguration        // HostOSConfigurations of the same namespace
 }
@@ -64,13 +64,20 @@ func validate(f facts) []kaasv1.ConfigStatus {
 	return out
 }
 
-// find returns the module of a config, and adds the module's fields to s. A module that was
-// loaded takes precedence over one that could not be loaded.
+// find returns the module of a config, and adds the module's fields to s. The first list that
+// offers the module says which content it has: machines that have it run no other under the
+// same version. Of lists with this content, one that has loaded it takes precedence.
 func find(all []kaasv1.HostOSConfigurationModules, c kaasv1.Config, s *kaasv1.ConfigStatus) (*kaasv1.ModuleStatus, error) {
 	var failed error
+	var first *kaasv1.Module
 	for _, o := range all {
-		listed := slices.ContainsFunc(o.Spec.Modules, func(m kaasv1.Module) bool { return m.Name == c.Module && m.Version == c.ModuleVersion })
-		if !listed || !o.DeletionTimestamp.IsZero() {
+		listed := slices.IndexFunc(o.Spec.Modules, sameModule(kaasv1.Module{Name: c.Module, Version: c.ModuleVersion}))
+		if listed < 0 || !o.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if first == nil {
+			first = &o.Spec.Modules[listed]
+		} else if first.SHA256Sum != o.Spec.Modules[listed].SHA256Sum {
 			continue
 		}
 		i := slices.IndexFunc(o.Status.Modules, func(m kaasv1.ModuleStatus) bool { return m.Name == c.Module && m.Version == c.ModuleVersion })
