@@ -3,6 +3,7 @@ package lcm
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -80,6 +82,11 @@ func (r *Clusters) reconcile(ctx context.Context, key types.NamespacedName) erro
 	if err := r.Client.Get(ctx, key, &c); err != nil {
 		return queue.Deleted(err)
 	}
+	if before := c.DeepCopy(); moveTypes(&c.Spec) {
+		if err := r.Client.Patch(ctx, &c, patch.IfUnchanged(before)); err != nil {
+			return fmt.Errorf("lcm: machinesTypes of LCMCluster %s: %w", key, err)
+		}
+	}
 	var list lcmv1.LCMMachineList
 	if err := r.Client.List(ctx, &list, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("lcm: LCMMachines of LCMCluster %s: %w", key, err)
@@ -103,4 +110,24 @@ func (r *Clusters) reconcile(ctx context.Context, key types.NamespacedName) erro
 		return fmt.Errorf("lcm: status of LCMCluster %s: %w", key, err)
 	}
 	return nil
+}
+
+// moveTypes moves the items of machineTypes before those of machinesTypes, which win where both
+// have an item of one name. It reports whether there were any.
+func moveTypes(s *lcmv1.LCMClusterSpec) bool {
+	if s.MachineTypes == nil {
+		return false
+	}
+	if s.MachinesTypes == nil {
+		s.MachinesTypes = map[lcmv1.MachineType][]lcmv1.LCMStateItem{}
+	}
+	for machineType, items := range s.MachineTypes {
+		known := s.MachinesTypes[machineType]
+		items = slices.DeleteFunc(items, func(it lcmv1.LCMStateItem) bool {
+			return slices.ContainsFunc(known, func(k lcmv1.LCMStateItem) bool { return k.Name == it.Name })
+		})
+		s.MachinesTypes[machineType] = append(items, known...)
+	}
+	s.MachineTypes = nil
+	return true
 }

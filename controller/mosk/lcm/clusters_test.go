@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -59,5 +60,40 @@ func TestMachinesOfAClusterAreCounted(t *testing.T) {
 	}
 	if c.Status.RequestedNodes != 3 || c.Status.ReadyNodes != 1 || writes != 1 {
 		t.Errorf("%d of %d machines are ready after %d writes, want 1 of 3 after one", c.Status.ReadyNodes, c.Status.RequestedNodes, writes)
+	}
+}
+
+// The items of machineTypes, as the older public types spell it, are moved to machinesTypes.
+func TestMachineTypesAreMoved(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := lcmv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	of := func(names ...string) (out []lcmv1.LCMStateItem) {
+		for _, name := range names {
+			out = append(out, lcmv1.LCMStateItem{Name: name, Runner: lcmv1.RunnerBash, Version: "v1"})
+		}
+		return out
+	}
+	newer := of("b", "c")
+	newer[0].Version = "v2"
+	c := lcmCluster()
+	c.Spec.MachineTypes = map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineControl: of("a"), lcmv1.MachineWorker: of("a", "b")}
+	c.Spec.MachinesTypes = map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineWorker: newer}
+	api := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&lcmv1.LCMCluster{}).WithObjects(c).Build()
+	r, err := NewClusters(Config{Client: api, Work: queue.Work{Clock: clock.RealClock{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err != nil {
+		t.Fatal(err)
+	}
+	got := new(lcmv1.LCMCluster)
+	if err := api.Get(t.Context(), client.ObjectKeyFromObject(c), got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineControl: of("a"), lcmv1.MachineWorker: append(of("a"), newer...)}
+	if diff := cmp.Diff(want, got.Spec.MachinesTypes); diff != "" || got.Spec.MachineTypes != nil {
+		t.Errorf("machineTypes %v, machinesTypes (-want +got):\n%s", got.Spec.MachineTypes, diff)
 	}
 }

@@ -38,8 +38,8 @@ type ClusterProviderSpec struct {
 	MaxWorkerUpgradeCount int `json:"maxWorkerUpgradeCount,omitempty"`
 	// +optional
 	Maintenance bool `json:"maintenance,omitempty"`
+	// DedicatedControlPlane is whether nodes of the control plane are tainted.
 	// +optional
-	// +kubebuilder:default=true
 	DedicatedControlPlane *bool `json:"dedicatedControlPlane,omitempty"`
 	// +optional
 	DedicatedMetallbPools bool `json:"dedicatedMetallbPools,omitempty"`
@@ -58,6 +58,9 @@ type KaaS struct {
 	Management KaaSManagement `json:"management,omitzero"`
 	// +optional
 	Regional []KaaSRegional `json:"regional,omitempty"`
+	// RegionalHelmReleases are the charts of all providers.
+	// +optional
+	RegionalHelmReleases []HelmRelease `json:"regionalHelmReleases,omitempty"`
 }
 
 // KaaSManagement are the charts of a management cluster.
@@ -76,6 +79,9 @@ type KaaSRegional struct {
 // HelmRelease replaces values of a chart of the release.
 type HelmRelease struct {
 	Name string `json:"name"`
+	// Enabled is whether the chart is installed, as it is without the field.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty"`
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Values *runtime.RawExtension `json:"values,omitempty"`
@@ -139,6 +145,9 @@ type ReleaseRef struct {
 	Name string `json:"name"`
 	// +optional
 	Version string `json:"version,omitempty"`
+	// RebootRequired is set in an available release whose items need a reboot.
+	// +optional
+	RebootRequired bool `json:"rebootRequired,omitempty"`
 }
 
 // MKE identifies a cluster of MKE.

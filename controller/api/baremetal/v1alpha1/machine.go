@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
 
 // Gate says whether a step of day 1 waits for the operator.
 // +kubebuilder:validation:Enum=manual;auto
@@ -39,8 +42,11 @@ type MachineProviderSpec struct {
 	HostSelector HostSelector `json:"hostSelector,omitzero"`
 	// +optional
 	BareMetalHostProfile *ObjectReference `json:"bareMetalHostProfile,omitempty"`
+	// AnsibleExtraPassthrough is an object, or a string of its JSON.
 	// +optional
-	AnsibleExtraPassthrough string `json:"ansibleExtraPassthrough,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	AnsibleExtraPassthrough *runtime.RawExtension `json:"ansibleExtraPassthrough,omitempty"`
 	// +optional
 	L2TemplateIfMappingOverride []string `json:"l2TemplateIfMappingOverride,omitempty"`
 	// +optional
@@ -174,6 +180,10 @@ type RebootRequest struct {
 	// +optional
 	Reason string `json:"reason,omitempty"`
 }
+
+// ConditionNotApplied is the type of the condition of a machine or cluster that names the fields
+// of its spec that nothing acts on. It is there while the spec sets some, and is always ready.
+const ConditionNotApplied = "NotApplied"
 
 // The types of a machine's conditions.
 const (

@@ -13,6 +13,19 @@ type MachineSpec struct {
 	Versions MachineVersions `json:"versions,omitzero"`
 	// +optional
 	ProviderID *string `json:"providerID,omitempty"`
+	// Taints are those of the machine's Node.
+	// +optional
+	Taints []Taint `json:"taints,omitempty"`
+}
+
+// Taint is a taint of a Node, as in Kubernetes.
+type Taint struct {
+	Key string `json:"key"`
+	// +optional
+	Value  string `json:"value,omitempty"`
+	Effect string `json:"effect"`
+	// +optional
+	TimeAdded *metav1.Time `json:"timeAdded,omitempty"`
 }
 
 // MachineProviderSpec has the provider's part of a machine.

@@ -1,16 +1,19 @@
 package v1alpha1
 
 import (
+	"cmp"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // L2TemplateSpec is the configuration of the interfaces of a cluster's servers.
 type L2TemplateSpec struct {
-	// ClusterRef is the name of the Cluster.
-	// +kubebuilder:validation:MinLength=1
+	// ClusterRef is the name of the Cluster. The label cluster.sigs.k8s.io/cluster-name has
+	// replaced it, and takes precedence.
+	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	ClusterRef string `json:"clusterRef"`
+	ClusterRef string `json:"clusterRef,omitempty"`
 	// NPTemplate is a template, in Go's language, of a netplan configuration of version 2.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=65536
@@ -37,10 +40,15 @@ type L3Layout struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	SubnetName string `json:"subnetName"`
+	// Scope is namespace, of the L2Template, or global: the namespace default.
 	// +optional
-	// +kubebuilder:validation:Enum=namespace
+	// +kubebuilder:validation:Enum=namespace;global
 	// +kubebuilder:default=namespace
 	Scope string `json:"scope,omitempty"`
+	// SubnetPool names a SubnetPool from which a Subnet would be made.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	SubnetPool string `json:"subnetPool,omitempty"`
 	// LabelSelector selects one Subnet by its labels.
 	// +optional
 	LabelSelector map[string]string `json:"labelSelector,omitempty"`
@@ -58,6 +66,19 @@ type L2Template struct {
 
 	Spec L2TemplateSpec `json:"spec"`
 }
+
+// ClusterNameLabel is the label of an L2Template with the name of its Cluster, as Machines have
+// it.
+const ClusterNameLabel = "cluster.sigs.k8s.io/cluster-name"
+
+// ScopeGlobal is the scope of a Subnet of the namespace GlobalNamespace.
+const (
+	ScopeGlobal     = "global"
+	GlobalNamespace = metav1.NamespaceDefault
+)
+
+// Cluster returns the name of the template's Cluster, "" when it has none.
+func (t *L2Template) Cluster() string { return cmp.Or(t.Labels[ClusterNameLabel], t.Spec.ClusterRef) }
 
 // L2TemplateList is a list of L2Templates.
 //

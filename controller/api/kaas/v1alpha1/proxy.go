@@ -19,6 +19,10 @@ type ProxySpec struct {
 	// +kubebuilder:validation:MaxLength=4096
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[-A-Za-z0-9.,:/*_\\\\[\\\\]]*$')",message="give hosts, domains, addresses and networks, separated by commas"
 	NoProxy string `json:"noProxy,omitempty"`
+	// CACertificate are PEM certificates of a proxy that reads TLS.
+	// +optional
+	// +kubebuilder:validation:MaxLength=65536
+	CACertificate string `json:"caCertificate,omitempty"`
 }
 
 // ProxyURL is the URL of a proxy. Its rule refuses what a file of environment variables would

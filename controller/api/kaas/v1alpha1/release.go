@@ -15,10 +15,17 @@ type KaaSReleaseSpec struct {
 	// ClusterRelease is the name of the management cluster's ClusterRelease.
 	// +kubebuilder:validation:MinLength=1
 	ClusterRelease string `json:"clusterRelease"`
+	// HelmRepositories are those of the charts of a management cluster, beside those of the
+	// ClusterRelease.
+	// +optional
+	HelmRepositories []ReleaseRepository `json:"helmRepositories,omitempty"`
 	// +optional
 	Management ReleaseManagement `json:"management,omitzero"`
 	// +optional
 	Regional []ReleaseRegional `json:"regional,omitempty"`
+	// RegionalHelmReleases are the charts of all providers.
+	// +optional
+	RegionalHelmReleases []ReleaseChart `json:"regionalHelmReleases,omitempty"`
 	// SupportedClusterReleases are the releases of the other clusters.
 	// +optional
 	// +listType=map
@@ -84,11 +91,42 @@ type ReleaseChart struct {
 	Version string `json:"version,omitempty"`
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
+	// Labels are those of the Helm release.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+	// HelmV3 is deprecated: all releases are those of Helm 3.
+	// +optional
+	HelmV3 bool `json:"helmV3,omitempty"`
 	// +optional
 	Requires []string `json:"requires,omitempty"`
+	// Required is whether a cluster is not ready without the chart.
+	// +optional
+	Required bool `json:"required,omitempty"`
+	// RequiresPersistentVolumes is whether the chart needs a default StorageClass.
+	// +optional
+	RequiresPersistentVolumes bool `json:"requiresPersistentVolumes,omitempty"`
+	// LocalVolumes are directories of nodes that the chart needs.
+	// +optional
+	LocalVolumes []LocalVolume `json:"localVolumes,omitempty"`
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Values *runtime.RawExtension `json:"values,omitempty"`
+}
+
+// LocalVolume is a directory of nodes.
+type LocalVolume struct {
+	Name string `json:"name"`
+	// +optional
+	BindMounts []BindMount `json:"bindMounts,omitempty"`
+}
+
+// BindMount is where a LocalVolume is mounted.
+type BindMount struct {
+	// VolumesPerNode is how many volumes each node has.
+	// +optional
+	VolumesPerNode int64 `json:"volPerNode,omitempty"`
+	// +optional
+	Prefix string `json:"prefix,omitempty"`
 }
 
 // KaaSRelease lists the releases of clusters, and the paths by which they are upgraded. It
@@ -168,6 +206,9 @@ type ReleaseHelm struct {
 type ReleaseRepository struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`
+	// AuthSecret is a Secret of the Cluster's namespace with username and password.
+	// +optional
+	AuthSecret string `json:"authSecret,omitempty"`
 }
 
 // AllowedNodeLabel is a label that nodes can have.

@@ -3,11 +3,17 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // LCMClusterSpec is the desired state of a cluster.
+// +kubebuilder:validation:XValidation:rule="has(self.machinesTypes) || has(self.machineTypes)",message="give machinesTypes"
 type LCMClusterSpec struct {
 	// MachinesTypes are the state items of the machines of each type. Items of a
 	// HostOSConfiguration have no params here: LCMMachine.spec.stateItemsOverwrites has
 	// those of each machine.
-	MachinesTypes map[MachineType][]LCMStateItem `json:"machinesTypes"`
+	// +optional
+	MachinesTypes map[MachineType][]LCMStateItem `json:"machinesTypes,omitzero"`
+	// MachineTypes is how the older public types spell MachinesTypes, to which the LCM
+	// controller moves them.
+	// +optional
+	MachineTypes map[MachineType][]LCMStateItem `json:"machineTypes,omitempty"`
 	// +optional
 	Components Components `json:"components,omitzero"`
 	// +optional

@@ -628,6 +628,24 @@ func (in *LCMClusterSpec) DeepCopyInto(out *LCMClusterSpec) {
 			(*out)[key] = outVal
 		}
 	}
+	if in.MachineTypes != nil {
+		in, out := &in.MachineTypes, &out.MachineTypes
+		*out = make(map[MachineType][]LCMStateItem, len(*in))
+		for key, val := range *in {
+			var outVal []LCMStateItem
+			if val == nil {
+				(*out)[key] = nil
+			} else {
+				inVal := (*in)[key]
+				in, out := &inVal, &outVal
+				*out = make([]LCMStateItem, len(*in))
+				for i := range *in {
+					(*in)[i].DeepCopyInto(&(*out)[i])
+				}
+			}
+			(*out)[key] = outVal
+		}
+	}
 	out.Components = in.Components
 	if in.ExternalEndpoint != nil {
 		in, out := &in.ExternalEndpoint, &out.ExternalEndpoint

@@ -30,7 +30,9 @@ type Balancer interface {
 }
 
 // optional are the types of conditions that a Cluster has only while its spec asks for them.
-var optional = map[string]bool{ConditionCredentials: true, ConditionLoadBalancer: true, ConditionProxy: true, ConditionKubernetes: true}
+var optional = map[string]bool{
+	ConditionCredentials: true, ConditionLoadBalancer: true, ConditionProxy: true, ConditionKubernetes: true, baremetalv1.ConditionNotApplied: true,
+}
 
 // accountErrors are the types of a server's errors that the account of its BMC may cause.
 var accountErrors = map[string]bool{"registration error": true, "provisioned registration error": true}

@@ -97,8 +97,14 @@ func helmCondition(b *lcmv1.HelmBundle) baremetalv1.Condition {
 // is merged over the one before, and the values of the Cluster over all of them.
 func bundleSpec(w release.Wanted, to *kaasv1.ClusterRelease, value baremetalv1.ClusterProviderSpec) (lcmv1.HelmBundleSpec, error) {
 	out := lcmv1.HelmBundleSpec{Release: to.Name}
-	for _, r := range to.Spec.Helm.Repositories {
-		out.Repositories = append(out.Repositories, lcmv1.HelmRepository{Name: r.Name, URL: r.URL})
+	repositories := to.Spec.Helm.Repositories
+	if w.Management {
+		repositories = slices.Concat(repositories, w.KaaS.Spec.HelmRepositories)
+	}
+	for _, r := range repositories {
+		if !slices.ContainsFunc(out.Repositories, func(known lcmv1.HelmRepository) bool { return known.Name == r.Name }) {
+			out.Repositories = append(out.Repositories, lcmv1.HelmRepository{Name: r.Name, URL: r.URL, AuthSecret: r.AuthSecret})
+		}
 	}
 	var charts []kaasv1.ReleaseChart
 	if to.Spec.Helm.Controller != nil {
@@ -107,13 +113,13 @@ func bundleSpec(w release.Wanted, to *kaasv1.ClusterRelease, value baremetalv1.C
 	charts = append(charts, to.Spec.Helm.Releases...)
 	var values []baremetalv1.HelmRelease
 	if w.Management {
-		charts = append(charts, w.KaaS.Spec.Management.HelmReleases...)
+		charts = slices.Concat(charts, w.KaaS.Spec.Management.HelmReleases, w.KaaS.Spec.RegionalHelmReleases)
 		for _, r := range w.KaaS.Spec.Regional {
 			if r.Provider == clusterv1.ProviderBareMetal {
 				charts = append(charts, r.HelmReleases...)
 			}
 		}
-		values = append(values, value.KaaS.Management.HelmReleases...)
+		values = slices.Concat(values, value.KaaS.Management.HelmReleases, value.KaaS.RegionalHelmReleases)
 		for _, r := range value.KaaS.Regional {
 			if r.Provider == clusterv1.ProviderBareMetal {
 				values = append(values, r.HelmReleases...)
@@ -126,6 +132,7 @@ func bundleSpec(w release.Wanted, to *kaasv1.ClusterRelease, value baremetalv1.C
 			return out, err
 		}
 	}
+	disabled := map[string]bool{}
 	for _, v := range values {
 		i := slices.IndexFunc(out.Releases, func(r lcmv1.HelmRelease) bool { return r.Name == v.Name })
 		if i < 0 {
@@ -136,8 +143,25 @@ func bundleSpec(w release.Wanted, to *kaasv1.ClusterRelease, value baremetalv1.C
 			return out, release.Mistake("spec.providerSpec.value: helmReleases: values of %q: %v", v.Name, err)
 		}
 		out.Releases[i].Values = merged
+		if v.Enabled != nil {
+			disabled[v.Name] = !*v.Enabled
+		}
 	}
-	return out, nil
+	return out, withoutDisabled(&out, disabled)
+}
+
+// withoutDisabled removes the charts that a Cluster disables, unless another chart requires
+// one.
+func withoutDisabled(b *lcmv1.HelmBundleSpec, disabled map[string]bool) error {
+	b.Releases = slices.DeleteFunc(b.Releases, func(r lcmv1.HelmRelease) bool { return disabled[r.Name] })
+	for _, r := range b.Releases {
+		for _, name := range r.Requires {
+			if disabled[name] {
+				return release.Mistake("spec.providerSpec.value: helmReleases: %q is not enabled, but %q requires it: enable it, or disable %q, too", name, r.Name, r.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // addChart adds a chart, or merges it over the one of its name.
@@ -158,6 +182,9 @@ func addChart(to *lcmv1.HelmBundleSpec, c kaasv1.ReleaseChart) error {
 	r.Version, r.Namespace = cmp.Or(c.Version, r.Version), cmp.Or(c.Namespace, r.Namespace)
 	if c.Requires != nil {
 		r.Requires = c.Requires
+	}
+	if c.Labels != nil {
+		r.Labels = c.Labels
 	}
 	merged, err := mergeValues(r.Values, c.Values)
 	if err != nil {

@@ -2,6 +2,7 @@ package clusters
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,9 +10,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	iamv1 "github.com/metalab-dev/metalab/controller/api/iam/v1alpha1"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
@@ -134,5 +137,100 @@ func TestBundleAndScopesOfACluster(t *testing.T) {
 	}
 	if err := l.Get(t.Context(), client.ObjectKeyFromObject(scope), scope); !apierrors.IsNotFound(err) {
 		t.Errorf("the scope of a Cluster that is gone: %v", err)
+	}
+}
+
+// A chart that the Cluster disables is not in the bundle, unless another one requires it.
+func TestDisabledChartIsNotInTheBundle(t *testing.T) {
+	to := clusterRelease("mosk-1", "1.0.0")
+	to.Spec.Helm.Releases = []kaasv1.ReleaseChart{{Name: "store"}, {Name: "app", Requires: []string{"store"}}, {Name: "log"}}
+	w := release.Wanted{Name: "mosk-1", KaaS: kaasRelease("kaas-2", "2.9.0", "mosk-1")}
+	off, on := ptr.To(false), ptr.To(true)
+	for _, tt := range []struct {
+		name  string
+		value []baremetalv1.HelmRelease
+		want  string
+		err   string
+	}{
+		{"enabled", []baremetalv1.HelmRelease{{Name: "log", Enabled: on}}, "store app log", ""},
+		{"disabled", []baremetalv1.HelmRelease{{Name: "log", Enabled: off, Values: raw(`{"a":1}`)}}, "store app", ""},
+		{"required", []baremetalv1.HelmRelease{{Name: "store", Enabled: off}}, "", `helmReleases: "store" is not enabled, but "app" requires it: enable it, or disable "app", too`},
+		{"both", []baremetalv1.HelmRelease{{Name: "store", Enabled: off}, {Name: "app", Enabled: off}}, "log", ""},
+		{"the last counts", []baremetalv1.HelmRelease{{Name: "log", Enabled: off}, {Name: "log", Enabled: on}}, "store app log", ""},
+	} {
+		b, err := bundleSpec(w, to, baremetalv1.ClusterProviderSpec{HelmReleases: tt.value})
+		if tt.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: %v, want %s", tt.name, err, tt.err)
+			}
+			continue
+		}
+		var names []string
+		for _, r := range b.Releases {
+			names = append(names, r.Name)
+		}
+		if got := strings.Join(names, " "); err != nil || got != tt.want {
+			t.Errorf("%s: %s, %v, want %s", tt.name, got, err, tt.want)
+		}
+	}
+}
+
+// Labels of charts, Secrets of repositories, and what a KaaSRelease has for all providers.
+func TestBundleOfTheOlderReleaseTypes(t *testing.T) {
+	to := clusterRelease("mosk-1", "1.0.0")
+	to.Spec.Helm = kaasv1.ReleaseHelm{
+		Repositories: []kaasv1.ReleaseRepository{{Name: "mosk", URL: "http://192.0.2.1/charts", AuthSecret: "charts"}},
+		Releases:     []kaasv1.ReleaseChart{{Name: "store", HelmV3: true, Labels: map[string]string{"tier": "data"}}},
+	}
+	k := kaasRelease("kaas-2", "2.9.0", "mosk-1")
+	k.Spec.HelmRepositories = []kaasv1.ReleaseRepository{{Name: "mosk", URL: "http://192.0.2.2"}, {Name: "kaas", URL: "http://192.0.2.3"}}
+	k.Spec.RegionalHelmReleases = []kaasv1.ReleaseChart{{Name: "squid", Chart: "kaas/squid"}}
+	value := baremetalv1.ClusterProviderSpec{KaaS: &baremetalv1.KaaS{Release: "kaas-2", RegionalHelmReleases: []baremetalv1.HelmRelease{{Name: "squid", Values: raw(`{"a":1}`)}}}}
+	got, err := bundleSpec(release.Wanted{Name: "mosk-1", KaaS: k, Management: true}, to, value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := lcmv1.HelmBundleSpec{
+		Release:      "mosk-1",
+		Repositories: []lcmv1.HelmRepository{{Name: "mosk", URL: "http://192.0.2.1/charts", AuthSecret: "charts"}, {Name: "kaas", URL: "http://192.0.2.3"}},
+		Releases: []lcmv1.HelmRelease{
+			{Name: "store", Chart: "store", Labels: map[string]string{"tier": "data"}},
+			{Name: "squid", Chart: "kaas/squid", Values: raw(`{"a":1}`)},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("bundle (-want +got):\n%s", diff)
+	}
+	if got, err := bundleSpec(release.Wanted{Name: "mosk-1", KaaS: k}, to, baremetalv1.ClusterProviderSpec{}); err != nil || len(got.Releases) != 1 || len(got.Repositories) != 1 {
+		t.Errorf("bundle of a MOSK cluster %+v, %v", got, err)
+	}
+}
+
+// A field that nothing acts on is in the condition NotApplied while the Cluster sets it.
+func TestConditionNotAppliedOfACluster(t *testing.T) {
+	l := start(t, objects()...)
+	has := func(c *clusterv1.Cluster) string {
+		for _, x := range c.Status.ProviderStatus.Conditions {
+			if x.Type == baremetalv1.ConditionNotApplied {
+				return fmt.Sprint(x.Ready, " ", x.Message)
+			}
+		}
+		return ""
+	}
+	c := l.pass()
+	if got := has(c); got != "" {
+		t.Errorf("condition NotApplied %q of a Cluster that sets no such field", got)
+	}
+	c.Spec.ProviderSpec.Value.ContainerRegistries = []string{"r"}
+	c.Spec.ProviderSpec.Value.DedicatedMetallbPools = true
+	l.must(l.Update(t.Context(), c))
+	c = l.pass()
+	if got, want := has(c), "true nothing acts on spec.providerSpec.value.dedicatedMetallbPools, spec.providerSpec.value.containerRegistries"; got != want {
+		t.Errorf("condition NotApplied %q, want %q", got, want)
+	}
+	c.Spec.ProviderSpec.Value.ContainerRegistries, c.Spec.ProviderSpec.Value.DedicatedMetallbPools = nil, false
+	l.must(l.Update(t.Context(), c))
+	if got := has(l.pass()); got != "" {
+		t.Errorf("condition NotApplied %q after the fields are removed", got)
 	}
 }

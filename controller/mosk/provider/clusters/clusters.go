@@ -32,6 +32,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/iam"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
+	"github.com/metalab-dev/metalab/controller/mosk/unapplied"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/controller/reconcile/watch"
@@ -203,6 +204,9 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 		conditions = append(conditions, helmCondition(b))
 	}
 	conditions = slices.Concat(conditions, credentials, balancer, proxies, api)
+	if c := unapplied.Condition("Cluster", c); c != nil {
+		conditions = append(conditions, *c)
+	}
 	if err := r.record(ctx, c, status, machines.Items, conditions...); err != nil {
 		return 0, err
 	}

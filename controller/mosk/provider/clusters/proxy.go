@@ -18,6 +18,7 @@ import (
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+	"github.com/metalab-dev/metalab/controller/mosk/unapplied"
 )
 
 // clustersOfProxy enqueues the Clusters that name a Proxy.
@@ -93,7 +94,15 @@ func (r *Reconciler) proxy(ctx context.Context, c *clusterv1.Cluster) (proxySecr
 		return proxySecret{}, nil, fmt.Errorf("Secret %s: %w", key.Name, err)
 	}
 	sum := sha256.Sum256([]byte(string(want.UID) + "/" + want.ResourceVersion))
-	return proxySecret{want.Name, hex.EncodeToString(sum[:])}, []baremetalv1.Condition{{Type: ConditionProxy, Ready: true}}, nil
+	return proxySecret{want.Name, hex.EncodeToString(sum[:])}, []baremetalv1.Condition{{Type: ConditionProxy, Ready: true, Message: unappliedOf(&p)}}, nil
+}
+
+// unappliedOf names the fields of a Proxy that nothing acts on.
+func unappliedOf(p *kaasv1.Proxy) string {
+	if fields := unapplied.Set("Proxy", p); len(fields) > 0 {
+		return fmt.Sprintf("Proxy %s: %s: install it in the image", p.Name, unapplied.Message(fields))
+	}
+	return ""
 }
 
 // blocked reports whether one of the conditions is not ready.

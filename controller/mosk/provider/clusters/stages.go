@@ -141,7 +141,7 @@ func (r *Reconciler) networkWaits(ctx context.Context, c *clusterv1.Cluster, mac
 			return "", err
 		}
 	}
-	if !slices.ContainsFunc(templates.Items, func(t ipamv1.L2Template) bool { return t.Spec.ClusterRef == c.Name }) {
+	if !slices.ContainsFunc(templates.Items, func(t ipamv1.L2Template) bool { return t.Cluster() == c.Name }) {
 		return "", nil // the images bring it
 	}
 	ready := map[string]bool{}

@@ -3,6 +3,7 @@ package clusters
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -115,5 +116,25 @@ func TestChartsWaitForTheirStep(t *testing.T) {
 	l.must(l.Update(t.Context(), current))
 	if l.pass(); bundleRelease() != "mosk-2" {
 		t.Errorf("HelmBundle has %s", bundleRelease())
+	}
+}
+
+// A release of other providers is none of the bare metal provider's.
+func TestReleaseOfOtherProviders(t *testing.T) {
+	l := start(t, objects()...)
+	l.pass()
+	k := new(kaasv1.KaaSRelease)
+	l.must(l.Get(t.Context(), client.ObjectKey{Name: "kaas-3"}, k))
+	for i, providers := range [][]string{{"aws", "baremetal"}, {"aws"}, nil} {
+		k.Spec.SupportedClusterReleases[i].Providers.Supported = providers
+	}
+	k.Spec.SupportedClusterReleases[0].AvailableUpgrades = []kaasv1.AvailableUpgrade{{Version: "1.1.0"}, {Version: "1.10.0", RebootRequired: true}}
+	l.must(l.Update(t.Context(), k))
+	l.admits(l.asks("mosk-1", nil), "")
+	l.admits(l.asks("mosk-3", nil), "")
+	l.admits(l.asks("mosk-2", nil), `spec.providerSpec.value.release: KaaSRelease "kaas-3" does not support "mosk-2": give one of mosk-1, mosk-3`)
+	want := []baremetalv1.ReleaseRef{{Name: "mosk-3", Version: "1.10.0", RebootRequired: true}}
+	if diff := cmp.Diff(want, l.pass().Status.ProviderStatus.ReleaseRefs.Available); diff != "" {
+		t.Errorf("available releases (-want +got):\n%s", diff)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	hostprofilev1 "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/unapplied"
 )
 
 // Match returns the disk of each device of a profile, in the profile's order. No two devices
@@ -181,31 +182,11 @@ func RootDeviceHints(devices []hostprofilev1.ProfileDevice, matched []metal3.Sto
 	return hints(devices[0].Device, matched[0])
 }
 
-// Unapplied returns the fields of a profile that the provider does not apply, in the order
-// of the specification: those of the disks' layout, which the image has, and those of the
-// boot loader. A software RAID of a profile has partitions as members, and Metal3's
-// spec.raid has only complete disks.
+// Unapplied returns the fields of a profile that the provider does not apply, in the order of
+// the specification.
 func Unapplied(s *hostprofilev1.BareMetalHostProfileSpec) (out []string) {
-	in := func(list []hostprofilev1.ProfileDevice, has func(hostprofilev1.ProfileDevice) bool) bool {
-		return slices.ContainsFunc(list, has)
-	}
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{
-		{"grubConfig", s.GrubConfig != nil},
-		{"devices[].device.wipe", in(s.Devices, func(d hostprofilev1.ProfileDevice) bool { return d.Device.Wipe })},
-		{"devices[].device.useFor", in(s.Devices, func(d hostprofilev1.ProfileDevice) bool { return len(d.Device.UseFor) > 0 })},
-		{"devices[].partitions", in(s.Devices, func(d hostprofilev1.ProfileDevice) bool { return len(d.Partitions) > 0 })},
-		{"softRaidDevices", len(s.SoftRaidDevices) > 0},
-		{"volumeGroups", len(s.VolumeGroups) > 0},
-		{"logicalVolumes", len(s.LogicalVolumes) > 0},
-		{"fileSystems", len(s.FileSystems) > 0},
-		{"rootFSURL", s.RootFSURL != ""},
-	} {
-		if f.set {
-			out = append(out, f.name)
-		}
+	for _, field := range unapplied.Set("BareMetalHostProfile", map[string]any{"spec": s}) {
+		out = append(out, strings.TrimPrefix(field, "spec."))
 	}
 	return out
 }

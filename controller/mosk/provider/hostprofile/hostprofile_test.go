@@ -109,7 +109,7 @@ func TestRootDeviceHints(t *testing.T) {
 func TestEachFieldIsAppliedOrListed(t *testing.T) {
 	applied := []string{"preDeployScript", "postDeployScript", "kernelParameters", "devices"}
 	all := hostprofilev1.BareMetalHostProfileSpec{
-		PreDeployScript: "#!/bin/sh", PostDeployScript: "#!/bin/sh", GrubConfig: &hostprofilev1.GrubConfig{}, RootFSURL: "http://192.0.2.1/r",
+		PreDeployScript: "#!/bin/sh", PostDeployScript: "#!/bin/sh", GrubConfig: &hostprofilev1.GrubConfig{ToDevices: []string{"/dev/sda"}}, RootFSURL: "http://192.0.2.1/r",
 		Devices:         []hostprofilev1.ProfileDevice{{Device: hostprofilev1.Device{ByName: "/dev/sda", WorkBy: "by_name", MinSize: "1", MaxSize: "2", Type: "ssd", Wipe: true, UseFor: []string{"a"}}, Partitions: []hostprofilev1.Partition{{Name: "a"}}}},
 		SoftRaidDevices: []hostprofilev1.SoftRaidDevice{{}}, VolumeGroups: []hostprofilev1.VolumeGroup{{}}, LogicalVolumes: []hostprofilev1.LogicalVolume{{}}, FileSystems: []hostprofilev1.FileSystem{{}},
 		KernelParameters: &hostprofilev1.KernelParameters{},

@@ -10,6 +10,7 @@ import (
 	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/unapplied"
 )
 
 // The statuses of a Machine before LCM deploys to it. Those after are the states of its
@@ -66,6 +67,9 @@ var written = []struct {
 	{conditionProfile, profileCondition},
 	{baremetalv1.ConditionLCM, lcmCondition},
 	{baremetalv1.ConditionPrepareDeletion, deletionCondition},
+	{baremetalv1.ConditionNotApplied, func(f *facts, _ decision, _ []baremetalv1.Condition) *baremetalv1.Condition {
+		return unapplied.Condition("Machine", f.machine)
+	}},
 }
 
 // conditionsOf returns the conditions of a Machine. Those of other types stay.

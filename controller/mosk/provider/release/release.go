@@ -62,7 +62,9 @@ func Of(ctx context.Context, r client.Reader, c *clusterv1.Cluster) (Wanted, err
 	if supported(k, spec.Release) == nil {
 		var names []string
 		for _, s := range k.Spec.SupportedClusterReleases {
-			names = append(names, s.Name)
+			if forProvider(&s) {
+				names = append(names, s.Name)
+			}
 		}
 		return Wanted{}, Mistake("%s.release: KaaSRelease %q does not support %q: give one of %s", field, k.Name, spec.Release, list(names))
 	}
@@ -113,11 +115,16 @@ func compare(a, b string) int {
 
 func supported(k *kaasv1.KaaSRelease, name string) *kaasv1.SupportedClusterRelease {
 	for i := range k.Spec.SupportedClusterReleases {
-		if s := &k.Spec.SupportedClusterReleases[i]; s.Name == name {
+		if s := &k.Spec.SupportedClusterReleases[i]; s.Name == name && forProvider(s) {
 			return s
 		}
 	}
 	return nil
+}
+
+// forProvider reports whether the bare metal provider supports a release.
+func forProvider(s *kaasv1.SupportedClusterRelease) bool {
+	return len(s.Providers.Supported) == 0 || slices.Contains(s.Providers.Supported, clusterv1.ProviderBareMetal)
 }
 
 // Upgrades returns the supported releases that a cluster with a release can be upgraded
@@ -128,8 +135,9 @@ func Upgrades(w Wanted, from string) (out []baremetalv1.ReleaseRef) {
 		return nil
 	}
 	for _, to := range w.KaaS.Spec.SupportedClusterReleases {
-		if slices.ContainsFunc(current.AvailableUpgrades, func(u kaasv1.AvailableUpgrade) bool { return u.Version == to.Version }) {
-			out = append(out, baremetalv1.ReleaseRef{Name: to.Name, Version: to.Version})
+		i := slices.IndexFunc(current.AvailableUpgrades, func(u kaasv1.AvailableUpgrade) bool { return u.Version == to.Version })
+		if i >= 0 && forProvider(&to) {
+			out = append(out, baremetalv1.ReleaseRef{Name: to.Name, Version: to.Version, RebootRequired: current.AvailableUpgrades[i].RebootRequired})
 		}
 	}
 	return out

@@ -33,7 +33,7 @@ func Choose(all []ipamv1.L2Template, cluster string, selector *baremetalv1.L2Tem
 		missing = fmt.Sprintf("%s.label: Cluster %q has no L2Template with the label %q", field, cluster, selector.Label)
 	}
 	for i := range all {
-		if t := &all[i]; t.Spec.ClusterRef == cluster && t.DeletionTimestamp.IsZero() && fits(t) {
+		if t := &all[i]; t.Cluster() == cluster && t.DeletionTimestamp.IsZero() && fits(t) {
 			found = append(found, t)
 		}
 	}
@@ -63,6 +63,9 @@ func defaultOf(t *ipamv1.L2Template) bool {
 func Subnets(t *ipamv1.L2Template, all []ipamv1.Subnet) (map[string]*ipamv1.Subnet, error) {
 	out := map[string]*ipamv1.Subnet{}
 	for i, l := range t.Spec.L3Layout {
+		if l.Scope == ipamv1.ScopeGlobal && t.Namespace != ipamv1.GlobalNamespace { // an IPaddr, which makes an address unique, is the Machine's
+			return nil, fmt.Errorf("L2Template %q: spec.l3Layout[%d].scope: global Subnets are in the namespace %q, and Machines of %q get no addresses there: create the Subnet here, and give namespace", t.Name, i, ipamv1.GlobalNamespace, t.Namespace)
+		}
 		var found []*ipamv1.Subnet
 		for j := range all {
 			s := &all[j]

@@ -62,7 +62,12 @@ func TestChoose(t *testing.T) {
 	mark := map[string]string{ipamv1.DefaultForClusterLabel: "1"}
 	other := l2("other", mark)
 	other.Spec.ClusterRef = "c2"
-	all := []ipamv1.L2Template{l2("default", mark), l2("ceph", map[string]string{"role": "ceph"}), l2("off", map[string]string{ipamv1.DefaultForClusterLabel: "0"}), other}
+	labelled := l2("labelled", map[string]string{ipamv1.ClusterNameLabel: "c1", "by": "label"})
+	labelled.Spec.ClusterRef = ""
+	moved := l2("moved", map[string]string{ipamv1.ClusterNameLabel: "c2"}) // the label counts, not the older field
+	unbound := l2("unbound", nil)
+	unbound.Spec.ClusterRef = ""
+	all := []ipamv1.L2Template{l2("default", mark), l2("ceph", map[string]string{"role": "ceph"}), l2("off", map[string]string{ipamv1.DefaultForClusterLabel: "0"}), other, labelled, moved, unbound}
 	for _, tt := range []struct {
 		name     string
 		selector *baremetalv1.L2TemplateSelector
@@ -75,6 +80,9 @@ func TestChoose(t *testing.T) {
 		{"name", &baremetalv1.L2TemplateSelector{Name: "ceph"}, all, "ceph", ""},
 		{"label", &baremetalv1.L2TemplateSelector{Label: "role"}, all, "ceph", ""},
 		{"no default", nil, all[1:], "", ""},
+		{"without clusterRef", &baremetalv1.L2TemplateSelector{Label: "by"}, all, "labelled", ""},
+		{"of another cluster by its label", &baremetalv1.L2TemplateSelector{Name: "moved"}, all, "", `Cluster "c1" has no L2Template "moved"`},
+		{"of no cluster", &baremetalv1.L2TemplateSelector{Name: "unbound"}, all, "", `Cluster "c1" has no L2Template "unbound"`},
 		{"name of another cluster's", &baremetalv1.L2TemplateSelector{Name: "other"}, all, "", `l2TemplateSelector.name: Cluster "c1" has no L2Template "other"`},
 		{"missing label", &baremetalv1.L2TemplateSelector{Label: "gpu"}, all, "", `l2TemplateSelector.label`},
 		{"two defaults", nil, append([]ipamv1.L2Template{l2("a", mark)}, all...), "", "the L2Templates a, default fit"},
@@ -242,5 +250,20 @@ func TestTemplateWithMistakes(t *testing.T) {
 	}
 	if _, err := NewTemplate(templateOf(example), server(), networks[1:]); err == nil || !strings.Contains(err.Error(), "spec.l3Layout[0]: 0 Subnets") {
 		t.Errorf("a missing Subnet: %v", err)
+	}
+}
+
+// Global Subnets are those of the namespace default: elsewhere the error says what to do.
+func TestGlobalSubnets(t *testing.T) {
+	for namespace, want := range map[string]string{
+		"default": "",
+		"lab":     `L2Template "a": spec.l3Layout[0].scope: global Subnets are in the namespace "default", and Machines of "lab" get no addresses there: create the Subnet here, and give namespace`,
+	} {
+		a := l2("a", nil)
+		a.Namespace, a.Spec.L3Layout = namespace, []ipamv1.L3Layout{{SubnetName: "lcm", Scope: ipamv1.ScopeGlobal}}
+		got, err := Subnets(&a, []ipamv1.Subnet{{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "lcm"}}})
+		if want == "" && (err != nil || got["lcm"] == nil) || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("Subnets() in %s = %v, %v, want error %q", namespace, got, err, want)
+		}
 	}
 }

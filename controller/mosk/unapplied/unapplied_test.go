@@ -1,0 +1,36 @@
+package unapplied
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+)
+
+func TestFieldsThatAreSet(t *testing.T) {
+	m := new(clusterv1.Machine)
+	if got := Condition("Machine", m); got != nil {
+		t.Errorf("condition %+v of a Machine that sets none", got)
+	}
+	m.Spec.ProviderSpec.Value.AnsibleExtraPassthrough = &runtime.RawExtension{Raw: []byte(`{}`)}
+	if got := Set("Machine", m); got != nil {
+		t.Errorf("an empty object counts as set: %v", got)
+	}
+	for _, text := range []string{`{"a":1}`, `"a: 1"`} { // an object or a string
+		m.Spec.ProviderSpec.Value.AnsibleExtraPassthrough.Raw = []byte(text)
+		if diff := cmp.Diff([]string{value + "ansibleExtraPassthrough"}, Set("Machine", m)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+	r := new(kaasv1.KaaSRelease)
+	r.Spec.SupportedClusterReleases = []kaasv1.SupportedClusterRelease{{Name: "a"}, {Name: "b", AvailableUpgrades: []kaasv1.AvailableUpgrade{{Version: "1"}, {Version: "2", RebootRequired: true}}}}
+	if diff := cmp.Diff([]string{"spec.supportedClusterReleases[].availableUpgrades[].rebootRequired"}, Set("KaaSRelease", r)); diff != "" {
+		t.Errorf("in a list of lists (-want +got):\n%s", diff)
+	}
+	if got := Set("Secret", r); got != nil {
+		t.Errorf("fields %v of a kind that the table lacks", got)
+	}
+}
