@@ -1,6 +1,12 @@
 package v1alpha1
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -8,7 +14,8 @@ import (
 // Unverified: the JSON names are those of the product's documentation, whose Go types are
 // not public. The values of type, workBy, useFor, partflags, level and metadata, the form
 // of sizes, and the fields of volumeGroups[] and of the members of a RAID or a volume group
-// are in no public schema. The short name is a choice of this project.
+// are in no public schema. The short name is a choice of this project. The older public types
+// give sizes in GiB, as numbers; a size with a suffix takes precedence.
 
 // BareMetalHostProfileSpec describes the storage and the operating system of servers.
 type BareMetalHostProfileSpec struct {
@@ -54,10 +61,36 @@ type GrubConfig struct {
 	// +kubebuilder:validation:MaxItems=64
 	ToDevices []string `json:"toDevices,omitempty"`
 	// +optional
-	ToDeviceFailOver bool `json:"toDeviceFailOver,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	ToDeviceFailOver FailOver `json:"toDeviceFailOver,omitempty"`
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
 	DefaultGrubOptions []string `json:"defaultGrubOptions,omitempty"`
+}
+
+// FailOver is a device; older manifests have true or false.
+type FailOver string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *FailOver) UnmarshalJSON(b []byte) error {
+	var v any
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	switch v := v.(type) {
+	case string:
+		*f = FailOver(v)
+	case bool:
+		*f = ""
+		if v {
+			*f = "true"
+		}
+	case nil:
+	default:
+		return fmt.Errorf("toDeviceFailOver %s: give a device", b)
+	}
+	return nil
 }
 
 // ProfileDevice is a disk and its partitions.
@@ -88,16 +121,57 @@ type Device struct {
 	// MaxSize is the greatest size of the disk.
 	// +optional
 	MaxSize Size `json:"maxSize,omitempty"`
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MinSizeGiB float64 `json:"minSizeGiB,omitempty"`
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MaxSizeGiB float64 `json:"maxSizeGiB,omitempty"`
 	// Type is the type of the disk, in any case.
 	// +optional
 	// +kubebuilder:validation:MaxLength=8
 	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.lowerAscii() in ['hdd', 'ssd', 'nvme']",message="give one of hdd, ssd and nvme"
 	Type string `json:"type,omitempty"`
+	// Wipe is what WipeDevice has replaced.
 	// +optional
 	Wipe bool `json:"wipe,omitempty"`
 	// +optional
+	WipeDevice *WipeDevice `json:"wipeDevice,omitempty"`
+	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	UseFor []string `json:"useFor,omitempty"`
+}
+
+// WipeDevice says how a disk is wiped. Its further fields are in no public type.
+type WipeDevice struct {
+	// +optional
+	EraseMetadata *WipeMethod `json:"eraseMetadata,omitempty"`
+	// +optional
+	EraseDevice *WipeMethod `json:"eraseDevice,omitempty"`
+}
+
+// WipeMethod is a way to wipe a disk.
+// +kubebuilder:pruning:PreserveUnknownFields
+type WipeMethod struct {
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+}
+
+// Least returns the least size of the disk, "" when there is no bound.
+func (d *Device) Least() Size { return cmp.Or(d.MinSize, gibibytes(d.MinSizeGiB)) }
+
+// Greatest returns the greatest size of the disk, "" when there is no bound.
+func (d *Device) Greatest() Size { return cmp.Or(d.MaxSize, gibibytes(d.MaxSizeGiB)) }
+
+// gibibytes returns a number of GiB as a Size, in MiB where it is no integer; "" for 0.
+func gibibytes(n float64) Size {
+	switch {
+	case n <= 0:
+		return ""
+	case n == math.Trunc(n):
+		return Size(strconv.FormatFloat(n, 'f', 0, 64) + "Gi")
+	}
+	return Size(strconv.FormatFloat(math.Trunc(n*1024), 'f', 0, 64) + "Mi")
 }
 
 // Size is a number of bytes, with a suffix of Kubernetes' quantities. The API compares two
@@ -108,12 +182,15 @@ type Size string
 
 // Partition is a partition of a disk.
 type Partition struct {
-	// +kubebuilder:validation:MinLength=1
+	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// Size 0 is the rest of the disk.
 	// +optional
 	Size *resource.Quantity `json:"size,omitempty"`
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	SizeGiB float64 `json:"sizeGiB,omitempty"`
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	PartFlags []string `json:"partflags,omitempty"`
@@ -121,7 +198,8 @@ type Partition struct {
 	Wipe bool `json:"wipe,omitempty"`
 }
 
-// Member is a part of a RAID or of a volume group: a partition of the profile, or a disk.
+// Member is a part of a RAID or of a volume group: a partition or RAID of the profile, a disk, or
+// disks of a type and size.
 type Member struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
@@ -129,6 +207,27 @@ type Member struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Device string `json:"device,omitempty"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	SoftRaidDevice string `json:"softRaidDevice,omitempty"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=8
+	Type string `json:"type,omitempty"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=24
+	MinSize string `json:"minSize,omitempty"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=24
+	MaxSize string `json:"maxSize,omitempty"`
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MinSizeGiB float64 `json:"minSizeGiB,omitempty"`
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MaxSizeGiB float64 `json:"maxSizeGiB,omitempty"`
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MaxDevices int `json:"maxDevices,omitempty"`
 }
 
 // SoftRaidDevice is a RAID of partitions, which the operating system runs.
@@ -153,6 +252,12 @@ type VolumeGroup struct {
 	// +kubebuilder:validation:MaxLength=64
 	Name string `json:"name"`
 	// +optional
+	// +kubebuilder:validation:MaxLength=24
+	MinSize string `json:"minSize,omitempty"`
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MinSizeGiB float64 `json:"minSizeGiB,omitempty"`
+	// +optional
 	// +kubebuilder:validation:MaxItems=64
 	Devices []Member `json:"devices,omitempty"`
 }
@@ -169,6 +274,9 @@ type LogicalVolume struct {
 	// Size 0 is the rest of the group.
 	// +optional
 	Size *resource.Quantity `json:"size,omitempty"`
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	SizeGiB float64 `json:"sizeGiB,omitempty"`
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Type string `json:"type,omitempty"`

@@ -70,7 +70,7 @@ func mismatch(i int, d hostprofilev1.Device, disks []metal3.Storage) error {
 // bounds returns what a device demands of its disk.
 func bounds(d hostprofilev1.Device) string {
 	var out []string
-	for _, b := range []struct{ name, value string }{{"byName", d.ByName}, {"workBy", d.WorkBy}, {"minSize", string(d.MinSize)}, {"maxSize", string(d.MaxSize)}, {"type", d.Type}} {
+	for _, b := range []struct{ name, value string }{{"byName", d.ByName}, {"workBy", d.WorkBy}, {"minSize", string(d.Least())}, {"maxSize", string(d.Greatest())}, {"type", d.Type}} {
 		if b.value != "" {
 			out = append(out, b.name+" "+b.value)
 		}
@@ -84,10 +84,10 @@ func differs(d hostprofilev1.Device, disk metal3.Storage) string {
 	switch {
 	case d.ByName != "" && !slices.Contains(names(disk), d.ByName):
 		return "is not " + d.ByName
-	case d.MinSize != "" && size < bytesOf(d.MinSize):
-		return fmt.Sprintf("has %s, less than minSize %s", gibibytes(size), d.MinSize)
-	case d.MaxSize != "" && size > bytesOf(d.MaxSize):
-		return fmt.Sprintf("has %s, more than maxSize %s", gibibytes(size), d.MaxSize)
+	case d.Least() != "" && size < bytesOf(d.Least()):
+		return fmt.Sprintf("has %s, less than minSize %s", gibibytes(size), d.Least())
+	case d.Greatest() != "" && size > bytesOf(d.Greatest()):
+		return fmt.Sprintf("has %s, more than maxSize %s", gibibytes(size), d.Greatest())
 	case d.Type != "" && !strings.EqualFold(d.Type, string(diskType(disk))):
 		return fmt.Sprintf("is of the type %s, not %s", cmp.Or(strings.ToLower(string(diskType(disk))), "unknown"), d.Type)
 	case d.WorkBy != "" && hints(d, disk) == nil:

@@ -1,11 +1,13 @@
 package hostprofile
 
 import (
+	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	hostprofilev1 "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
@@ -133,5 +135,55 @@ func TestEachFieldIsAppliedOrListed(t *testing.T) {
 	all.Devices = profileOf(hostprofilev1.Device{ByName: "/dev/sda"})
 	if got := Unapplied(&all); got != nil {
 		t.Errorf("Unapplied = %q of a profile of which all is applied", got)
+	}
+}
+
+// The older public types give sizes in GiB; a size with a suffix takes precedence.
+func TestSizesInGiB(t *testing.T) {
+	disks := []metal3.Storage{{Name: "/dev/sda", SizeBytes: 100 << 30}}
+	for _, tt := range []struct {
+		device string
+		want   string
+	}{
+		{`{"minSizeGiB": 60, "maxSizeGiB": 100}`, ""},
+		{`{"minSizeGiB": 100.5}`, "minSize 102912Mi"},
+		{`{"maxSizeGiB": 60}`, "more than maxSize 60Gi"},
+		{`{"minSizeGiB": 200, "minSize": "60Gi"}`, ""},
+	} {
+		var d hostprofilev1.Device
+		if err := json.Unmarshal([]byte(tt.device), &d); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Match([]hostprofilev1.ProfileDevice{{Device: d}}, disks)
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: Match() = %v, want %q", tt.device, err, tt.want)
+		}
+	}
+}
+
+// What the vendor's older and newer manifests have in the layout of disks is taken, and listed
+// as not applied.
+func TestOlderProfileIsTaken(t *testing.T) {
+	const text = `{
+		"grubConfig": {"toDevices": ["/dev/sda"], "toDeviceFailOver": "/dev/sdb"},
+		"devices": [{"device": {"minSizeGiB": 60, "wipeDevice": {"eraseMetadata": {"enabled": true}}}, "partitions": [{"sizeGiB": 0.2, "name": "uefi"}, {"name": "config-2", "sizeGiB": 0.0625}]}],
+		"softRaidDevices": [{"name": "/dev/md0", "devices": [{"partition": "root"}]}],
+		"volumeGroups": [{"name": "lvm", "minSizeGiB": 10, "devices": [{"softRaidDevice": "/dev/md0"}, {"type": "hdd", "minSizeGiB": 10, "maxDevices": 2}]}],
+		"logicalVolumes": [{"name": "root", "vg": "lvm", "sizeGiB": 40}]}`
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	var spec hostprofilev1.BareMetalHostProfileSpec
+	if err := d.Decode(&spec); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"grubConfig", "devices[].device.wipeDevice", "devices[].partitions", "softRaidDevices", "volumeGroups", "logicalVolumes"}
+	if diff := cmp.Diff(want, Unapplied(&spec)); diff != "" {
+		t.Errorf("not applied (-want +got):\n%s", diff)
+	}
+	for text, want := range map[string]hostprofilev1.FailOver{`true`: "true", `false`: "", `"/dev/sdb"`: "/dev/sdb"} {
+		var f hostprofilev1.FailOver
+		if err := json.Unmarshal([]byte(text), &f); err != nil || f != want {
+			t.Errorf("toDeviceFailOver %s = %q, %v, want %q", text, f, err, want)
+		}
 	}
 }
