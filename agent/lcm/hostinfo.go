@@ -49,7 +49,11 @@ func (a *agent) readHost(ctx context.Context) error {
 
 func disks(all []job.Disk) (out []lcmv1.Disk) {
 	for _, d := range all {
-		out = append(out, lcmv1.Disk{Name: d.Name, Size: d.SizeBytes, Vendor: d.Vendor, Model: d.Model, SerialNumber: d.Serial, WWN: d.WWN, Type: d.Type})
+		disk := lcmv1.Disk{Name: d.Name, Size: d.SizeBytes, Vendor: d.Vendor, Model: d.Model, SerialNumber: d.Serial, WWN: d.WWN, Type: d.Type, ByPath: d.ByPath}
+		if d.ByPath != "" {
+			disk.ByPaths = []string{d.ByPath}
+		}
+		out = append(out, disk)
 	}
 	return out
 }

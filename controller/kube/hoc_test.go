@@ -110,9 +110,10 @@ func kindsOfHOC(t *testing.T, api *API) {
 		"PublicKey":                  "namespaced [] Age",
 		"BareMetalHostCredential":    "namespaced [bmhc] Username,Ready,Error,Age +status",
 		"BareMetalHostInventory":     "namespaced [bmhi] State,Consumer,BootMode,Online,Error,Age +status",
-		"IPaddr":                     "namespaced [] Address,Subnet,Host,Age",
+		"IPaddr":                     "namespaced [] Address,Subnet,Host,Age +status",
 		"IpamHost":                   "namespaced [] L2Template,Addresses,Netconfig,Age +status",
-		"L2Template":                 "namespaced [] Cluster,Age",
+		"L2Template":                 "namespaced [] Cluster,Phase,Reason,Age +status",
+		"SubnetPool":                 "namespaced [] CIDR,Message,Age +status",
 		"Subnet":                     "namespaced [] CIDR,Gateway,Capacity,Allocatable,Status,Age +status",
 		"LCMCluster":                 "namespaced [] LCMType,Release,Requested,Ready,Age +status",
 		"LCMMachine":                 "namespaced [] ClusterName,Type,State,InternalIP,Hostname,AgentVersion +status",
@@ -299,7 +300,6 @@ func defaultsOfHOC(t *testing.T, c client.Client, ns string) {
 			"spec.providerSpec.value.of": "another version",
 		}},
 		{kaasV1, "UpdateGroup", `{}`, map[string]any{"spec.index": int64(1), "spec.concurrentUpdates": int64(1)}},
-		{clusterV1, "Cluster", `{"spec":{"providerSpec":{"value":{}}}}`, map[string]any{"spec.providerSpec.value.dedicatedControlPlane": true}},
 	} {
 		o := parsed(t, tt.apiVersion, tt.kind, ns, tt.text)
 		if err := c.Create(t.Context(), o, client.DryRunAll); err != nil {

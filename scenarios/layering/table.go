@@ -230,7 +230,7 @@ var Table = []Row{
 		Tests: []string{"controller/mosk/lcm"}, // which assigns and deploys
 	},
 	{Package: "controller/mosk/provider/inventory", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/reconcile/queue"}},
-	{Package: "controller/mosk/provider/network", May: []string{"controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/provider/network/layout", "controller/mosk/provider/release", "controller/reconcile/queue"}},
+	{Package: "controller/mosk/provider/network", May: []string{"controller/mosk/unapplied", "controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/provider/network/layout", "controller/mosk/provider/release", "controller/reconcile/queue"}},
 	{
 		Package: "controller/mosk/provider/network/layout", May: []string{"controller/api/..."},
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),

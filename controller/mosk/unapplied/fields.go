@@ -20,6 +20,13 @@ var Fields = map[string][]string{
 	"L2Template": {
 		"spec.l3Layout[].subnetPool",
 	},
+	"Subnet": {"spec.subnetPoolRef"},
+	"SubnetPool": {
+		"spec.cidr",
+		"spec.blockSize",
+		"spec.gatewayPolicy",
+		"spec.nameservers",
+	},
 	"KaaSRelease": {
 		"spec.bootstrap",
 		"spec.supportedClusterReleases[].tag",

@@ -103,7 +103,9 @@ type ClusterProviderStatus struct {
 	// +optional
 	ReleaseRefs ReleaseRefs `json:"releaseRefs,omitzero"`
 	// +optional
-	NotReadyObjects []ObjectReference `json:"notReadyObjects,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	NotReadyObjects NotReadyObjects `json:"notReadyObjects,omitzero"`
 	// +optional
 	Conditions []Condition `json:"conditions,omitempty"`
 	// +optional

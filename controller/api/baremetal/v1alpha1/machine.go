@@ -150,8 +150,11 @@ type MachineProviderStatus struct {
 type MachineHardware struct {
 	// +optional
 	CPU int `json:"cpu,omitempty"`
+	// RAM is the memory in GiB. Statuses of before have a quantity, such as 16384Mi.
 	// +optional
-	RAM string `json:"ram,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	RAM GiB `json:"ram,omitempty"`
 	// +optional
 	Storage []MachineDisk `json:"storage,omitempty"`
 }
@@ -159,8 +162,20 @@ type MachineHardware struct {
 // MachineDisk is a disk of a server.
 type MachineDisk struct {
 	Name string `json:"name"`
+	// Size is in GiB. Statuses of before have a quantity, such as 100Gi.
 	// +optional
-	Size string `json:"size,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Size GiB `json:"size,omitempty"`
+	// Type is hdd, ssd or nvme.
+	// +optional
+	Type string `json:"type,omitempty"`
+	// ByID is a path below /dev/disk/by-id.
+	// +optional
+	ByID string `json:"byID,omitempty"`
+	// ByPath is a path below /dev/disk/by-path.
+	// +optional
+	ByPath string `json:"byPath,omitempty"`
 }
 
 // InstanceState is the state of the BareMetalHost that a machine has claimed.

@@ -59,6 +59,12 @@ type MachineStatus struct {
 	Addresses []NodeAddress `json:"addresses,omitempty"`
 	// +optional
 	Phase *string `json:"phase,omitempty"`
+	// ProviderID is that of the spec.
+	// +optional
+	ProviderID string `json:"providerID,omitempty"`
+	// InstanceName is the server's host name.
+	// +optional
+	InstanceName string `json:"instanceName,omitempty"`
 }
 
 // NodeReference names a Node of the cluster.

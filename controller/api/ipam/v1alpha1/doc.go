@@ -22,7 +22,7 @@ const DefaultForClusterLabel = "ipam/DefaultForCluster"
 // AddToScheme adds the kinds to a scheme.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
-		&Subnet{}, &SubnetList{}, &L2Template{}, &L2TemplateList{}, &IpamHost{}, &IpamHostList{}, &IPaddr{}, &IPaddrList{},
+		&Subnet{}, &SubnetList{}, &SubnetPool{}, &SubnetPoolList{}, &L2Template{}, &L2TemplateList{}, &IpamHost{}, &IpamHostList{}, &IPaddr{}, &IPaddrList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

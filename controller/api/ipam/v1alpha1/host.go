@@ -58,13 +58,37 @@ type L3Layout struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=l2templates,scope=Namespaced
-// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.clusterRef`
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.metadata.labels.cluster\.sigs\.k8s\.io/cluster-name`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type L2Template struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec L2TemplateSpec `json:"spec"`
+	// +optional
+	Status L2TemplateStatus `json:"status,omitzero"`
+}
+
+// The phases of an L2Template.
+const (
+	L2TemplateReady  = "Ready"
+	L2TemplateFailed = "Failed"
+)
+
+// L2TemplateStatus says whether a template can be used.
+type L2TemplateStatus struct {
+	// Phase is Ready or Failed.
+	// +optional
+	Phase string `json:"phase,omitempty"`
+	// Reason is what is wrong with the template.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// SpecHash is the SHA-256 of the spec to which the phase belongs, in hexadecimal.
+	// +optional
+	SpecHash string `json:"specHash,omitempty"`
 }
 
 // ClusterNameLabel is the label of an L2Template with the name of its Cluster, as Machines have
@@ -119,6 +143,16 @@ type IpamHostStatus struct {
 	NetconfigV2 *runtime.RawExtension `json:"netconfigV2,omitempty"`
 	// +optional
 	NetconfigV2State string `json:"netconfigV2state,omitempty"`
+	// NetconfigFiles have the configuration as the file that netplan would read.
+	// +optional
+	NetconfigFiles []NetconfigFile `json:"netconfigFiles,omitempty"`
+	// NetconfigFilesState is OK, or begins with ERR.
+	// +optional
+	NetconfigFilesState string `json:"netconfigFilesState,omitempty"`
+	// ServiceMap are the addresses of each service: of the Subnets with the label
+	// ipam/SVC-SERVICE.
+	// +optional
+	ServiceMap map[string][]ServiceAddress `json:"serviceMap,omitempty"`
 	// IPAllocationResult is OK, or begins with ERR.
 	// +optional
 	IPAllocationResult string `json:"ipAllocationResult,omitempty"`
@@ -130,6 +164,24 @@ type IpamHostStatus struct {
 	L2RenderResult string `json:"l2RenderResult,omitempty"`
 	// +optional
 	Messages []string `json:"messages,omitempty"`
+}
+
+// NetconfigFile is a file of the network's configuration.
+type NetconfigFile struct {
+	Path string `json:"path"`
+	// Content is in base64.
+	Content string `json:"content"`
+}
+
+// ServiceLabelPrefix begins the labels of Subnets that name a service.
+const ServiceLabelPrefix = "ipam/SVC-"
+
+// ServiceAddress is an address of a server for a service.
+type ServiceAddress struct {
+	// +optional
+	IfName string `json:"ifName,omitempty"`
+	// +optional
+	IPAddress string `json:"ipAddress,omitempty"`
 }
 
 // IpamHost is the network of a Machine's server. It has the Machine's name.

@@ -27,6 +27,10 @@ type SubnetSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	Nameservers []Address `json:"nameservers,omitempty"`
+	// SubnetPoolRef names a SubnetPool that the network would be part of.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	SubnetPoolRef string `json:"subnetPoolRef,omitempty"`
 }
 
 // Address is an IP address.
@@ -103,6 +107,7 @@ type IPaddrSpec struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=ipaddrs,scope=Namespaced
+// +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Address",type=string,JSONPath=`.spec.wantedAddress`
 // +kubebuilder:printcolumn:name="Subnet",type=string,JSONPath=`.spec.subnetRef`
 // +kubebuilder:printcolumn:name="Host",type=string,JSONPath=`.metadata.ownerReferences[0].name`
@@ -112,6 +117,35 @@ type IPaddr struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec IPaddrSpec `json:"spec"`
+	// +optional
+	Status IPaddrStatus `json:"status,omitzero"`
+}
+
+// IPaddrPhase is the phase of an IPaddr.
+type IPaddrPhase string
+
+// The phases.
+const (
+	IPaddrActive IPaddrPhase = "Active"
+	IPaddrFailed IPaddrPhase = "Failed"
+)
+
+// IPaddrStatus is an address with the network that it is in.
+type IPaddrStatus struct {
+	// Phase is Active while the Subnet has the address, else Failed.
+	// +optional
+	Phase IPaddrPhase `json:"phase,omitempty"`
+	// Reason is why the address is of no use.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// +optional
+	Address string `json:"address,omitempty"`
+	// +optional
+	CIDR string `json:"cidr,omitempty"`
+	// +optional
+	Gateway string `json:"gateway,omitempty"`
+	// +optional
+	Nameservers []string `json:"nameservers,omitempty"`
 }
 
 // IPaddrList is a list of IPaddrs.

@@ -1,6 +1,10 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // HostInfo is what the agent reports of a machine's operating system and hardware.
 type HostInfo struct {
@@ -16,8 +20,11 @@ type HostInfo struct {
 	Timezone string `json:"timezone,omitempty"`
 	// +optional
 	Repositories []Repository `json:"repositories,omitempty"`
+	// UpdatesAvailable is whether packages have updates; an agent may report their number.
 	// +optional
-	UpdatesAvailable *int `json:"updatesAvailable,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	UpdatesAvailable *UpdatesAvailable `json:"updatesAvailable,omitempty"`
 	// +optional
 	Hardware *Hardware `json:"hardware,omitempty"`
 	// RebootRequired is true while /run/day2/reboot-required exists.
@@ -26,6 +33,19 @@ type HostInfo struct {
 	// RebootReason is the content of that file.
 	// +optional
 	RebootReason string `json:"rebootReason,omitempty"`
+}
+
+// UpdatesAvailable is read from a boolean or a number, and written as a boolean.
+type UpdatesAvailable bool
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (u *UpdatesAvailable) UnmarshalJSON(b []byte) error {
+	var n float64
+	if json.Unmarshal(b, &n) == nil {
+		*u = n > 0
+		return nil
+	}
+	return json.Unmarshal(b, (*bool)(u))
 }
 
 // OSInfo identifies the operating system, with the names of go-sysinfo.

@@ -315,15 +315,16 @@ func (r *Reconciler) record(ctx context.Context, c *clusterv1.Cluster, status ba
 	status.TypeMeta = metav1.TypeMeta{APIVersion: "baremetal.k8s.io/v1alpha1", Kind: "BaremetalClusterProviderStatus"}
 	status.Maintenance = c.Spec.ProviderSpec.Value.Maintenance
 	status.Nodes = baremetalv1.Nodes{Requested: len(machines)}
-	status.NotReadyObjects = nil
+	var unready []baremetalv1.ObjectReference
 	for i := range machines {
 		if p := machines[i].Status.ProviderStatus; p != nil && p.Ready {
 			status.Nodes.Ready++
 			continue
 		}
-		status.NotReadyObjects = append(status.NotReadyObjects, baremetalv1.ObjectReference{Namespace: machines[i].Namespace, Name: machines[i].Name})
+		unready = append(unready, baremetalv1.ObjectReference{Namespace: machines[i].Namespace, Name: machines[i].Name})
 	}
-	slices.SortFunc(status.NotReadyObjects, func(a, b baremetalv1.ObjectReference) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(unready, func(a, b baremetalv1.ObjectReference) int { return cmp.Compare(a.Name, b.Name) })
+	status.NotReadyObjects = baremetalv1.NotReadyObjects{Machines: unready}
 	ready := baremetalv1.Condition{Type: ConditionMachines, Ready: len(machines) > 0 && status.Nodes.Ready == len(machines)}
 	if !ready.Ready {
 		ready.Message = fmt.Sprintf("%d of %d Machines are ready", status.Nodes.Ready, len(machines))

@@ -267,7 +267,7 @@ func TestNodesAreCountedAndDeletedFirst(t *testing.T) {
 	other.Labels = map[string]string{clusterv1.ClusterNameLabel: "c2"}
 	l := start(t, objects(m("a", true), m("b", false), other)...)
 	c := l.pass()
-	if p := c.Status.ProviderStatus; p.Nodes != (baremetalv1.Nodes{Requested: 2, Ready: 1}) || p.Ready || condition(t, c, ConditionMachines).Message != "1 of 2 Machines are ready" || p.NotReadyObjects[0].Name != "b" {
+	if p := c.Status.ProviderStatus; p.Nodes != (baremetalv1.Nodes{Requested: 2, Ready: 1}) || p.Ready || condition(t, c, ConditionMachines).Message != "1 of 2 Machines are ready" || p.NotReadyObjects.Machines[0].Name != "b" {
 		t.Errorf("status %+v", p)
 	}
 	b := m("b", true)

@@ -93,7 +93,7 @@ func TestMachineToReadyAndBack(t *testing.T) {
 	}
 	status := &baremetalv1.MachineProviderStatus{
 		Status: "Ready", Ready: true, PrivateIP: "10.0.0.5",
-		Hardware:              &baremetalv1.MachineHardware{CPU: 8, RAM: "16384Mi", Storage: []baremetalv1.MachineDisk{{Name: "/dev/sda", Size: "100Gi"}}},
+		Hardware:              &baremetalv1.MachineHardware{CPU: 8, RAM: 16, Storage: []baremetalv1.MachineDisk{{Name: "/dev/sda", Size: 100}}},
 		ProviderInstanceState: &baremetalv1.InstanceState{ID: "lab/a", State: "provisioned", Ready: true},
 		Conditions:            []baremetalv1.Condition{{Type: "ProviderInstance", Ready: true}, {Type: "LCM", Ready: true}},
 	}

@@ -3,9 +3,11 @@ package machines
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
@@ -39,12 +41,16 @@ func statusOf(f *facts, d decision) clusterv1.MachineStatus {
 		p.ProviderInstanceState = &baremetalv1.InstanceState{ID: f.named, State: string(f.host.Status.Provisioning.State), Ready: instance.Ready}
 		p.Hardware = hardwareOf(f.host)
 	}
+	out.ProviderID, out.InstanceName = ptr.Deref(f.machine.Spec.ProviderID, ""), ""
 	out.Addresses, p.PrivateIP, p.Reboot, p.PrepareDeletionPhase = nil, "", nil, ""
 	if l := f.lcm; l != nil {
 		for _, a := range l.Status.Addresses {
 			out.Addresses = append(out.Addresses, clusterv1.NodeAddress{Type: string(a.Type), Address: a.Address})
-			if a.Type == lcmv1.AddressInternalIP && p.PrivateIP == "" {
+			switch {
+			case a.Type == lcmv1.AddressInternalIP && p.PrivateIP == "":
 				p.PrivateIP = a.Address
+			case a.Type == lcmv1.AddressHostname && out.InstanceName == "":
+				out.InstanceName = a.Address
 			}
 		}
 		if h := l.Status.HostInfo; h != nil && h.RebootRequired {
@@ -146,9 +152,18 @@ func hardwareOf(h *metal3.BareMetalHost) *baremetalv1.MachineHardware {
 	if d == nil {
 		return nil
 	}
-	out := &baremetalv1.MachineHardware{CPU: d.CPU.Count, RAM: fmt.Sprintf("%dMi", d.RAMMebibytes)}
+	out := &baremetalv1.MachineHardware{CPU: d.CPU.Count, RAM: baremetalv1.GiB(d.RAMMebibytes >> 10)}
 	for _, disk := range d.Storage {
-		out.Storage = append(out.Storage, baremetalv1.MachineDisk{Name: disk.Name, Size: fmt.Sprintf("%dGi", int64(disk.SizeBytes)>>30)})
+		one := baremetalv1.MachineDisk{Name: disk.Name, Size: baremetalv1.GiB(disk.SizeBytes >> 30), Type: strings.ToLower(string(disk.Type))}
+		for _, name := range append([]string{disk.Name}, disk.AlternateNames...) {
+			switch {
+			case one.ByID == "" && strings.HasPrefix(name, "/dev/disk/by-id/"):
+				one.ByID = name
+			case one.ByPath == "" && strings.HasPrefix(name, "/dev/disk/by-path/"):
+				one.ByPath = name
+			}
+		}
+		out.Storage = append(out.Storage, one)
 	}
 	return out
 }

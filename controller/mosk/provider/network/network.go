@@ -63,13 +63,16 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		For(&clusterv1.Machine{}).
 		Watches(&ipamv1.IpamHost{}, &handler.EnqueueRequestForObject{}).
 		Watches(&metal3.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(machineOfHost)).
-		Watches(&ipamv1.L2Template{}, all).
+		Watches(&ipamv1.L2Template{}, all, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))).
 		Watches(&ipamv1.Subnet{}, all).
 		Watches(&ipamv1.IPaddr{}, all, builder.WithPredicates(freed)).
 		Watches(&clusterv1.Cluster{}, all, builder.WithPredicates(credentialsChanged)).
 		WithOptions(c.RetryOptions(&r.machines.retries)).
 		Complete(r.machines)
 	if err != nil {
+		return err
+	}
+	if err := setupStatuses(mgr, c); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
@@ -269,6 +272,12 @@ func (r *machines) configure(ctx context.Context, m *clusterv1.Machine, t *ipamv
 		return out, err
 	}
 	out.L2RenderResult, out.NetconfigV2State, out.NetconfigV2 = ipamv1.ResultOK, ipamv1.ResultOK, &runtime.RawExtension{Raw: config}
+	out.NetconfigFiles, err = netplan(config)
+	out.NetconfigFilesState = ipamv1.ResultOK
+	out.ServiceMap = services(render, needs, addresses, subnets)
+	if err != nil {
+		return out, err
+	}
 	return out, nil
 }
 

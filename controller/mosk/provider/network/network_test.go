@@ -2,12 +2,14 @@ package network
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,7 +65,7 @@ func start(t testing.TB, addresses, machines int) *lab {
 		objects = append(objects, m, h)
 	}
 	l := &lab{t: t}
-	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&ipamv1.Subnet{}, &ipamv1.IpamHost{}, &metal3.BareMetalHost{}).Build()
+	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&ipamv1.SubnetPool{}, &ipamv1.L2Template{}, &ipamv1.IPaddr{}, &ipamv1.Subnet{}, &ipamv1.IpamHost{}, &metal3.BareMetalHost{}).Build()
 	return l
 }
 
@@ -271,5 +273,104 @@ func TestSecretOfAUserIsWaitedFor(t *testing.T) {
 	l.must(l.Delete(t.Context(), s))
 	if h := pass(0); h.Status.NetconfigV2State != ipamv1.ResultOK {
 		t.Errorf("state %q after the Secret is removed", h.Status.NetconfigV2State)
+	}
+}
+
+// The status of an L2Template says whether it can be used, and follows its Subnets.
+func TestStatusOfATemplate(t *testing.T) {
+	l := start(t, 5, 0)
+	r := &templates{l.provider(nil).machines.Config}
+	pass := func() ipamv1.L2TemplateStatus {
+		t.Helper()
+		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: ns, Name: "default"}})
+		l.must(err)
+		return get(l, "default", new(ipamv1.L2Template)).Status
+	}
+	ready := pass()
+	if ready.Phase != ipamv1.L2TemplateReady || ready.Reason != "" || len(ready.SpecHash) != 64 {
+		t.Errorf("status %+v of a template without mistakes", ready)
+	}
+	l2 := get(l, "default", new(ipamv1.L2Template))
+	text := l2.Spec.NPTemplate
+	for bad, want := range map[string]string{"{{nic": "spec.npTemplate", "{{cpu 0}}": `function "cpu" not defined`} {
+		l2.Spec.NPTemplate = bad
+		l.must(l.Update(t.Context(), l2))
+		if s := pass(); s.Phase != ipamv1.L2TemplateFailed || !strings.Contains(s.Reason, want) || s.SpecHash == ready.SpecHash {
+			t.Errorf("status %+v of the template %q, want %q", s, bad, want)
+		}
+		l2 = get(l, "default", new(ipamv1.L2Template))
+	}
+	l2.Spec.NPTemplate, l2.Spec.IfMapping = text, []string{"eth9"} // of some servers
+	l2.Spec.L3Layout[0].SubnetPool = "pool"
+	l.must(l.Update(t.Context(), l2))
+	if s := pass(); s.Phase != ipamv1.L2TemplateReady || s.Reason != "nothing acts on spec.l3Layout[].subnetPool" {
+		t.Errorf("status %+v of a template with a subnetPool", s)
+	}
+	l.must(l.Delete(t.Context(), get(l, "lcm", new(ipamv1.Subnet))))
+	if s := pass(); s.Phase != ipamv1.L2TemplateFailed || !strings.Contains(s.Reason, `0 Subnets of the namespace fit, want one for "lcm"`) {
+		t.Errorf("status %+v without the Subnet", s)
+	}
+}
+
+// The status of an IPaddr has the network of its Subnet.
+func TestStatusOfAnAddress(t *testing.T) {
+	l := start(t, 5, 1)
+	l.pass(l.provider(nil), "w-0")
+	r := &addresses{l.provider(nil).machines.Config}
+	pass := func() ipamv1.IPaddrStatus {
+		t.Helper()
+		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: ns, Name: "ip-10-0-1-1"}})
+		l.must(err)
+		return get(l, "ip-10-0-1-1", new(ipamv1.IPaddr)).Status
+	}
+	s := get(l, "lcm", new(ipamv1.Subnet))
+	s.Spec.Nameservers = []ipamv1.Address{"10.0.0.2"}
+	l.must(l.Update(t.Context(), s))
+	want := ipamv1.IPaddrStatus{Phase: ipamv1.IPaddrActive, Address: "10.0.1.1", CIDR: "10.0.0.0/16", Gateway: "10.0.0.1", Nameservers: []string{"10.0.0.2"}}
+	if diff := cmp.Diff(want, pass()); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	s.Spec.IncludeRanges = []ipamv1.AddressRange{"10.0.2.1-10.0.2.9"}
+	l.must(l.Update(t.Context(), s))
+	if got := pass(); got.Phase != ipamv1.IPaddrFailed || got.Reason != `Subnet "lcm" does not allocate 10.0.1.1` || got.Address != "" {
+		t.Errorf("status %+v of an address that the Subnet has no more", got)
+	}
+	l.must(l.Delete(t.Context(), s))
+	if got := pass(); got.Phase != ipamv1.IPaddrFailed || got.Reason != `there is no Subnet "lcm" in the namespace` {
+		t.Errorf("status %+v without the Subnet", got)
+	}
+}
+
+// The status of an IpamHost has the file for netplan, and the addresses of each service that a
+// Subnet's labels name.
+func TestFilesAndServicesOfAServer(t *testing.T) {
+	l := start(t, 5, 1)
+	s := get(l, "lcm", new(ipamv1.Subnet))
+	s.Labels = map[string]string{"ipam/SVC-k8s-lcm": "1", "ipam/SVC-pxe": "1", "rack": "a"}
+	l.must(l.Update(t.Context(), s))
+	l.pass(l.provider(nil), "w-0")
+	h := get(l, "w-0", new(ipamv1.IpamHost)).Status
+	address := []ipamv1.ServiceAddress{{IfName: "eth0", IPAddress: "10.0.1.1"}}
+	if diff := cmp.Diff(map[string][]ipamv1.ServiceAddress{"k8s-lcm": address, "pxe": address}, h.ServiceMap); diff != "" {
+		t.Errorf("serviceMap (-want +got):\n%s", diff)
+	}
+	if h.NetconfigFilesState != ipamv1.ResultOK || len(h.NetconfigFiles) != 1 || h.NetconfigFiles[0].Path != "/etc/netplan/60-kaas-lcm-netplan.yaml" {
+		t.Fatalf("files %+v, %s", h.NetconfigFiles, h.NetconfigFilesState)
+	}
+	text, err := base64.StdEncoding.DecodeString(h.NetconfigFiles[0].Content)
+	if err != nil || !strings.HasPrefix(string(text), "network:\n") || !strings.Contains(string(text), "10.0.1.1/16") || !strings.Contains(string(text), "version: 2") {
+		t.Errorf("the file is %s, %v", text, err)
+	}
+}
+
+// A SubnetPool says that nothing makes Subnets of it.
+func TestStatusOfAPool(t *testing.T) {
+	l := start(t, 1, 0)
+	l.must(l.Create(t.Context(), &ipamv1.SubnetPool{ObjectMeta: meta("pool"), Spec: ipamv1.SubnetPoolSpec{CIDR: "10.0.0.0/8", BlockSize: "/24"}}))
+	r := &pools{l.provider(nil).machines.Config}
+	_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: ns, Name: "pool"}})
+	l.must(err)
+	if got := get(l, "pool", new(ipamv1.SubnetPool)).Status.StatusMessage; got != "ERR: nothing makes Subnets of a SubnetPool: create them, each with its cidr" {
+		t.Errorf("message %q", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -158,4 +159,26 @@ func (t *Template) Render(addresses map[Need]netip.Addr) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", t.field, err)
 	}
 	return out, nil
+}
+
+// Check returns what is wrong with a template on every server: a Subnet that is missing, or text
+// that is no template.
+func Check(t *ipamv1.L2Template, all []ipamv1.Subnet) error {
+	h := new(ipamv1.IpamHost)
+	for _, name := range t.Spec.IfMapping { // whether a server has them is the server's
+		h.Spec.NICMACMap = append(h.Spec.NICMACMap, ipamv1.NIC{Name: name})
+	}
+	_, err := NewTemplate(t, h, all)
+	return err
+}
+
+// Interface returns the name of the interface that needs an address: templates may number those
+// of a server.
+func (t *Template) Interface(n Need) string {
+	if i, err := strconv.Atoi(n.Interface); err == nil {
+		if nic, err := t.nic(i); err == nil {
+			return nic.Name
+		}
+	}
+	return n.Interface
 }
