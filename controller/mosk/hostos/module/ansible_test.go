@@ -83,7 +83,7 @@ func TestValuesOfTheModulesInFixtures(t *testing.T) {
 		{"sysctl", `{"filename":"90-a","options":{"vm.swappiness":10,"net/ipv4/ip_forward":"1"}}`, ""},
 		{"sysctl", `{"filename":"../a","options":{"vm.swappiness":10}}`, `values.filename: must match`},
 		{"sysctl", `{"filename":"a","options":{"vm.swappiness":"1\nkernel.sysrq = 1"}}`, `values.options.vm.swappiness: must match`},
-		{"sysctl", `{"filename":"a","options":{}}`, `values.options: violates minProperties`},
+		{"sysctl", `{"filename":"a","options":{}}`, `values.options: must have at least 1 fields`},
 		{"packages", `{"files":["metalab-hello_1.0.0_all.deb"]}`, ""},
 		{"packages", `{}`, `values: missing required "files"`},
 		{"packages", `{"files":["../a.deb"]}`, `values.files.0: must match`},

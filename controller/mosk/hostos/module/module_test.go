@@ -296,3 +296,56 @@ spec:
 		}
 	}
 }
+
+// Violations of not, dependencies and the like name what is wrong.
+func TestViolationsNameTheirCause(t *testing.T) {
+	s, err := ParseSchema([]byte(`{"type": "object",
+		"not": {"required": ["file", "text"]},
+		"dependencies": {"user": ["group", "home"], "tls": {"required": ["ca"]}},
+		"properties": {
+			"a/b": {"not": {"enum": ["x"]}},
+			"old": false,
+			"list": {"uniqueItems": true, "items": {"allOf": [{"not": {"const": "y"}}]}},
+			"map": {"propertyNames": {"pattern": "^[a-z]+$"}, "minProperties": 1, "maxProperties": 2},
+			"size": {"multipleOf": 4},
+			"one": {"oneOf": [{"minimum": 1}, {"type": "integer"}, {"maximum": -5}]},
+			"pair": {"items": [{}, {}], "additionalItems": false},
+			"long": {"not": {"description": "` + strings.Repeat("é", 300) + `"}}
+		}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		values string
+		want   []string
+	}{
+		{`{"file":"a","text":"b"}`, []string{`values: must not match {"required":["file","text"]}`}},
+		{`{"user":"hunter2"}`, []string{`values: with "user" also give "group", "home"`}},
+		{`{"user":"a","home":"b"}`, []string{`values: with "user" also give "group"`}},
+		{`{"tls":true}`, []string{`values: missing required "ca"`}},
+		{`{"a/b":"x"}`, []string{`values.a/b: must not match {"enum":["x"]}`}},
+		{`{"old":"hunter2"}`, []string{`values.old: must not be given`}},
+		{`{"list":[1,2,1]}`, []string{`values.list: items 0 and 2 are the same`}},
+		{`{"list":["y"]}`, []string{`values.list.0: must not match {"const":"y"}`}},
+		{`{"map":{"B":1}}`, []string{`values.map: the name "B" is not allowed`}},
+		{`{"map":{}}`, []string{`values.map: must have at least 1 fields`}},
+		{`{"map":{"a":1,"b":2,"c":3}}`, []string{`values.map: must have at most 2 fields`}},
+		{`{"size":5}`, []string{`values.size: must be a multiple of 4`}},
+		{`{"one":3}`, []string{`values.one: must match exactly one alternative of oneOf, and matches the numbers 1 and 2`}},
+		{`{"pair":[1,2,3]}`, []string{`values.pair: has 1 items more than the schema allows`}},
+		{`{"long":1}`, []string{`values.long: must not match {"description":"` + strings.Repeat("é", 120) + "…"}},
+	} {
+		var values map[string]any
+		if err := json.Unmarshal([]byte(tt.values), &values); err != nil {
+			t.Fatal(err)
+		}
+		var bad *ValuesError
+		if err := s.Validate(values); !errors.As(err, &bad) {
+			t.Errorf("Validate(%s) error = %v", tt.values, err)
+			continue
+		}
+		if diff := cmp.Diff(tt.want, bad.Violations); diff != "" {
+			t.Errorf("Validate(%s) (-want +got):\n%s", tt.values, diff)
+		}
+	}
+}

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -15,7 +17,10 @@ import (
 )
 
 // Schema is the JSON Schema (draft-07) of a module's values.
-type Schema struct{ compiled *jsonschema.Schema }
+type Schema struct {
+	compiled *jsonschema.Schema
+	doc      any // the schema as it was read, for messages
+}
 
 // ParseSchema reads a JSON Schema. References to other documents are refused: nothing is
 // fetched.
@@ -39,7 +44,7 @@ func ParseSchema(text []byte) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("is not a JSON Schema of draft-07: %w", err)
 	}
-	return &Schema{compiled}, nil
+	return &Schema{compiled, doc}, nil
 }
 
 const (
@@ -78,19 +83,27 @@ func (s *Schema) Validate(values map[string]any) error {
 	var bad *jsonschema.ValidationError
 	if err := s.compiled.Validate(v); errors.As(err, &bad) {
 		found := map[string]bool{}
-		violations(bad, found)
+		s.violations(bad, found)
 		return &ValuesError{slices.Sorted(maps.Keys(found))}
 	}
 	return nil
 }
 
 // violations adds the innermost causes of an error to found.
-func violations(e *jsonschema.ValidationError, found map[string]bool) {
-	if len(e.Causes) == 0 {
-		found[at(e.InstanceLocation)+": "+demand(e.ErrorKind)] = true
+func (s *Schema) violations(e *jsonschema.ValidationError, found map[string]bool) {
+	_, name := e.ErrorKind.(*kind.PropertyNames) // its causes lie at no value
+	if len(e.Causes) == 0 || name {
+		text := demand(e.ErrorKind)
+		if _, ok := e.ErrorKind.(*kind.Not); ok {
+			text = "must not match " + s.text(e.SchemaURL, "not")
+		}
+		found[at(e.InstanceLocation)+": "+text] = true
+	}
+	if name {
+		return
 	}
 	for _, cause := range e.Causes {
-		violations(cause, found)
+		s.violations(cause, found)
 	}
 }
 
@@ -131,9 +144,69 @@ func demand(k jsonschema.ErrorKind) string {
 	case *kind.MaxItems:
 		return fmt.Sprintf("must have at most %d items", k.Want)
 	case *kind.OneOf:
-		return "must match exactly one alternative of oneOf"
+		return "must match exactly one alternative of oneOf" + alternatives(k.Subschemas)
+	case *kind.Dependency:
+		return fmt.Sprintf("with %q also give %s", k.Prop, quoted(k.Missing))
+	case *kind.DependentRequired:
+		return fmt.Sprintf("with %q also give %s", k.Prop, quoted(k.Missing))
+	case *kind.FalseSchema:
+		return "must not be given"
+	case *kind.PropertyNames:
+		return fmt.Sprintf("the name %q is not allowed", k.Property)
+	case *kind.UniqueItems:
+		return fmt.Sprintf("items %d and %d are the same", k.Duplicates[0], k.Duplicates[1])
+	case *kind.MinProperties:
+		return fmt.Sprintf("must have at least %d fields", k.Want)
+	case *kind.MaxProperties:
+		return fmt.Sprintf("must have at most %d fields", k.Want)
+	case *kind.AdditionalItems:
+		return fmt.Sprintf("has %d items more than the schema allows", k.Count)
+	case *kind.MultipleOf:
+		return "must be a multiple of " + number(k.Want)
 	}
 	return "violates " + strings.Join(append(k.KeywordPath(), "of the schema"), " ")
+}
+
+// alternatives names those of oneOf that match, beyond the one that may.
+func alternatives(indexes []int) string {
+	if len(indexes) < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", and matches the numbers %d and %d", indexes[0]+1, indexes[1]+1)
+}
+
+// maxSchemaText limits the part of a schema that a message shows, in bytes.
+const maxSchemaText = 256
+
+// text returns the part of the schema that a keyword has at a URL, as JSON: a schema is not
+// secret.
+func (s *Schema) text(at, keyword string) string {
+	_, fragment, _ := strings.Cut(at, "#")
+	part := s.doc
+	for name := range strings.SplitSeq(strings.TrimPrefix(fragment+"/"+keyword, "/"), "/") {
+		if decoded, err := url.PathUnescape(name); err == nil {
+			name = decoded
+		}
+		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+		switch v := part.(type) {
+		case map[string]any:
+			part = v[name]
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(v) {
+				return keyword + " of the schema"
+			}
+			part = v[i]
+		}
+	}
+	if part == nil {
+		return keyword + " of the schema"
+	}
+	text := asJSON(part)
+	if len(text) > maxSchemaText {
+		text = strings.ToValidUTF8(text[:maxSchemaText], "") + "…"
+	}
+	return text
 }
 
 func quoted(names []string) string {
