@@ -21,5 +21,5 @@ var Writers = []Writer{
 	{"LCMMachineStatus", []string{"PrepareDeletionPhase"}, "controller/mosk/lcm/deletion"},
 	{"LCMMachineStatus", []string{"TokenSecret"}, "controller/mosk/provider/machines"},
 	{"HostOSConfigurationStatus", []string{"Configs", "ContainsDeprecatedModules", "IsValid", "ObservedGeneration", "SpecUpdatedAt", "UpdatedAt"}, "controller/mosk/hostos"},
-	{"HostOSConfigurationStatus", []string{"MachinesStates", "StateItems"}, "controller/mosk/provider/hoc"},
+	{"HostOSConfigurationStatus", []string{"Conditions", "LastFailure", "MachinesDone", "MachinesStates", "MachinesTotal", "ModulesText", "Progress", "StateItems"}, "controller/mosk/provider/hoc"},
 }

@@ -65,9 +65,11 @@ type SecretReference struct {
 // +kubebuilder:resource:path=hostosconfigurations,scope=Namespaced,shortName=hoc
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Valid",type=boolean,JSONPath=`.status.isValid`
-// +kubebuilder:printcolumn:name="Deprecated",type=boolean,JSONPath=`.status.containsDeprecatedModules`
-// +kubebuilder:printcolumn:name="Modules",type=string,priority=1,JSONPath=`.spec.configs[*].module`
+// +kubebuilder:printcolumn:name="Done",type=string,JSONPath=`.status.progress`
+// +kubebuilder:printcolumn:name="Modules",type=string,JSONPath=`.status.modulesText`
+// +kubebuilder:printcolumn:name="Failure",type=string,JSONPath=`.status.lastFailure`
 // +kubebuilder:printcolumn:name="Error",type=string,priority=1,JSONPath=`.status.configs[*].error`
+// +kubebuilder:printcolumn:name="Deprecated",type=boolean,priority=1,JSONPath=`.status.containsDeprecatedModules`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type HostOSConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`

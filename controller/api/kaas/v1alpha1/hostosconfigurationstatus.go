@@ -7,7 +7,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // HostOSConfigurationStatus is the result of the validation and of the execution. The
 // controller of hostos writes isValid, containsDeprecatedModules, specUpdatedAt, updatedAt and configs,
-// the bare metal provider machinesStates and stateItems.
+// the bare metal provider all others.
 type HostOSConfigurationStatus struct {
 	// IsValid is true when every config may be applied; absent before the first
 	// validation.
@@ -32,10 +32,32 @@ type HostOSConfigurationStatus struct {
 	Configs []ConfigStatus `json:"configs,omitempty"`
 	// MachinesStates are the states of the selected machines, and of those that still have
 	// state items, by NAMESPACE/NAME. When they exceed what an object can contain, hashes are
-	// left out, and then the items that are neither running nor failed.
+	// left out, then the items that are neither running nor failed, and then lastFailure.
 	// +optional
 	// +mapType=atomic
 	MachinesStates map[string]ConfigMachineState `json:"machinesStates,omitempty"`
+	// MachinesTotal is the number of machines that the object selects.
+	// +optional
+	MachinesTotal int32 `json:"machinesTotal,omitempty"`
+	// MachinesDone is the number of those on which all items of the present spec have succeeded.
+	// +optional
+	MachinesDone int32 `json:"machinesDone,omitempty"`
+	// Progress is MachinesDone and MachinesTotal as text, such as 2/3.
+	// +optional
+	Progress string `json:"progress,omitempty"`
+	// ModulesText lists the modules with their versions in one text of at most 1024 bytes.
+	// +optional
+	ModulesText string `json:"modulesText,omitempty"`
+	// LastFailure is the latest failure: its machine, item, attempt and the first line of its
+	// message. It stays while the item is tried again, until the item succeeds or the machine no
+	// longer has it; then it is that of another item that has failed, if there is one.
+	// +optional
+	LastFailure string `json:"lastFailure,omitempty"`
+	// Conditions are Valid and Applied.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// StateItems are the names of the object's state items in LCMClusters and LCMMachines. The
 	// provider records a name here before it writes the item.
 	// +optional
@@ -106,4 +128,26 @@ type ConfigItemStatus struct {
 	// Hash is that of LCMMachine.status, once the state is Success.
 	// +optional
 	Hash string `json:"hash,omitempty"`
+	// LastFailure is the last attempt that has failed, until the item succeeds.
+	// +optional
+	LastFailure *ItemFailure `json:"lastFailure,omitempty"`
 }
+
+// ItemFailure is an execution of a state item that has failed.
+type ItemFailure struct {
+	// Attempt counts the executions of the item with its hash, from 1.
+	Attempt int `json:"attempt"`
+	// Message is the first line of the item's message, or its exit code.
+	Message string `json:"message"`
+	// FinishedAt is when the agent has reported it.
+	// +optional
+	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+}
+
+// The conditions of a HostOSConfiguration.
+const (
+	// ConditionValid is False when a config has an error.
+	ConditionValid = "Valid"
+	// ConditionApplied is True when all items have succeeded on all selected machines.
+	ConditionApplied = "Applied"
+)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +26,7 @@ import (
 )
 
 // configurations reconciles HostOSConfigurations: it writes their finalizer, and of their
-// status machinesStates and stateItems.
+// status what concerns machines, and the conditions.
 type configurations struct {
 	Config
 	written readafterwrite.Reader
@@ -160,7 +161,11 @@ func (r *configurations) reconcile(ctx context.Context, key types.NamespacedName
 	if validated(&o) && stageOf(&o) != removed {
 		o.Status.StateItems = record(names(&o), there)
 	}
-	o.Status.MachinesStates = states
+	summarize(&o, states, metav1.NewTime(r.Clock.Now()).Rfc3339Copy())
+	o.Status.MachinesStates = nil
+	if len(states) > 0 {
+		o.Status.MachinesStates = fit(states, maxStates)
+	}
 	if equality.Semantic.DeepEqual(before.Status, o.Status) {
 		return nil
 	}
@@ -267,7 +272,7 @@ func (f facts) left(named map[string]bool) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// states returns machinesStates.
+// states returns machinesStates with all details.
 func (f facts) states(o *kaasv1.HostOSConfiguration, exclusive map[string]bool) map[string]kaasv1.ConfigMachineState {
 	out := map[string]kaasv1.ConfigMachineState{}
 	for _, t := range f.targets {
@@ -275,8 +280,5 @@ func (f facts) states(o *kaasv1.HostOSConfiguration, exclusive map[string]bool) 
 			out[t.key()] = *s
 		}
 	}
-	if len(out) == 0 {
-		return nil
-	}
-	return fit(out, maxStates)
+	return out
 }

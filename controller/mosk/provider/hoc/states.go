@@ -21,15 +21,19 @@ var itemStates = map[item.Progress]kaasv1.ItemState{
 	item.Failed:     kaasv1.ItemFailed,
 }
 
-// statusOf returns the state of an item on the machine.
-func (t target) statusOf(it lcmv1.LCMStateItem) kaasv1.ConfigItemStatus {
-	s := kaasv1.ConfigItemStatus{State: kaasv1.ItemNotStarted}
+// statusOf returns the state of an item on the machine. before is its last one: the agent
+// replaces the result of a failure when it tries the item again.
+func (t target) statusOf(it lcmv1.LCMStateItem, before kaasv1.ConfigItemStatus) kaasv1.ConfigItemStatus {
+	s := kaasv1.ConfigItemStatus{State: kaasv1.ItemNotStarted, LastFailure: before.LastFailure}
 	if len(it.Params) == 0 { // the machine does not have it yet
 		return s
 	}
 	s.State = itemStates[item.ProgressOf(it, t.lcm.Status.StateItemStatuses, t.lcm.Status.AgentVersion)]
-	if s.State == kaasv1.ItemSuccess {
-		s.Hash = t.lcm.Status.StateItemStatuses[it.Name].Hash
+	switch result := t.lcm.Status.StateItemStatuses[it.Name]; s.State {
+	case kaasv1.ItemSuccess:
+		s.Hash, s.LastFailure = result.Hash, nil
+	case kaasv1.ItemFailed:
+		s.LastFailure = &kaasv1.ItemFailure{Attempt: result.Attempt, Message: item.FailureMessage(result), FinishedAt: result.FinishedAt}
 	}
 	return s
 }
@@ -67,7 +71,7 @@ func (t target) selectedState(o *kaasv1.HostOSConfiguration, before kaasv1.Confi
 	s := &kaasv1.ConfigMachineState{Selected: true, ObservedGeneration: o.Generation, ConfigStateItemsStatuses: map[string]map[string]kaasv1.ConfigItemStatus{}}
 	var reasons []string
 	for _, p := range plan {
-		key := string(p.config.Module) + "-" + string(p.config.ModuleVersion)
+		key := moduleKey(p.config)
 		if p.reason != "" {
 			s.ObservedGeneration = before.ObservedGeneration
 			reason := p.reason
@@ -80,14 +84,14 @@ func (t target) selectedState(o *kaasv1.HostOSConfiguration, before kaasv1.Confi
 		}
 		statuses := map[string]kaasv1.ConfigItemStatus{}
 		for _, it := range p.items {
-			statuses[it.Name] = t.statusOf(it)
+			statuses[it.Name] = t.statusOf(it, before.ConfigStateItemsStatuses[key][it.Name])
 		}
 		if len(statuses) > 0 {
 			s.ConfigStateItemsStatuses[key] = statuses
 		}
 		for _, it := range p.wanted {
 			changed := secretChanged(t.lcm.Spec.StateItemsOverwrites[it.Name], it.Params)
-			waits := before.SecretValuesChanged && it.Params[item.ParamSecretVersion] != "" && t.statusOf(it).State != kaasv1.ItemSuccess
+			waits := before.SecretValuesChanged && it.Params[item.ParamSecretVersion] != "" && t.statusOf(it, kaasv1.ConfigItemStatus{}).State != kaasv1.ItemSuccess
 			s.SecretValuesChanged = s.SecretValuesChanged || changed || waits
 		}
 	}
@@ -99,11 +103,11 @@ func (t target) selectedState(o *kaasv1.HostOSConfiguration, before kaasv1.Confi
 func (t target) refreshed(s kaasv1.ConfigMachineState) *kaasv1.ConfigMachineState {
 	out := s.DeepCopy()
 	for _, statuses := range out.ConfigStateItemsStatuses {
-		for name := range statuses {
-			statuses[name] = kaasv1.ConfigItemStatus{State: kaasv1.ItemNotStarted}
+		for name, was := range statuses {
+			statuses[name] = kaasv1.ConfigItemStatus{State: kaasv1.ItemNotStarted, LastFailure: was.LastFailure}
 			for _, it := range t.lcm.Spec.StateItems {
 				if it.Name == name {
-					statuses[name] = t.statusOf(it)
+					statuses[name] = t.statusOf(it, was)
 				}
 			}
 		}
@@ -156,11 +160,19 @@ var details = []func(*kaasv1.ConfigMachineState){
 			}
 		}
 	},
+	func(s *kaasv1.ConfigMachineState) {
+		for _, statuses := range s.ConfigStateItemsStatuses {
+			for name, status := range statuses {
+				status.LastFailure = nil
+				statuses[name] = status
+			}
+		}
+	},
 }
 
 // fit removes details from all entries until they have at most limit bytes.
 func fit(states map[string]kaasv1.ConfigMachineState, limit int) map[string]kaasv1.ConfigMachineState {
-	const atMost = 500 // bytes of an item with the longest names
+	const atMost = 500 + 2*item.MaxLine // bytes of an item with the longest names and a failure
 	for _, reduce := range details {
 		count := 0
 		for key, s := range states {
