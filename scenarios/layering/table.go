@@ -250,7 +250,7 @@ var Table = []Row{
 		Tests: []string{"guest/cloudinit", "guest/node", "agent/kubeapi", "agent/lcm"}, // which read them
 	},
 	{
-		Package: "controller/mosk/provider/hoc", May: []string{"controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/reconcile/queue", "controller/reconcile/readafterwrite"},
+		Package: "controller/mosk/provider/hoc", May: []string{"controller/reconcile/events", "controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/reconcile/queue", "controller/reconcile/readafterwrite"},
 		Tests: []string{"controller/mosk/lcm"}, // which merges the overwrites
 	},
 	{Package: "controller/nodes", Tests: []string{"controller/config", "controller/kube"}},

@@ -16,7 +16,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -203,11 +202,5 @@ func (r *Reconciler) stillCordoned(ctx context.Context, name string) error {
 
 // publish publishes an event of a node.
 func (r *Reconciler) publish(ctx context.Context, n *corev1.Node, reason, message string) {
-	now := metav1.NewTime(r.Clock.Now())
-	r.events.Publish(ctx, corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{GenerateName: n.Name + "-", Namespace: metav1.NamespaceDefault},
-		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: n.UID},
-		Type:           corev1.EventTypeWarning, Reason: reason, Message: message, Count: 1, FirstTimestamp: now, LastTimestamp: now,
-		Source: corev1.EventSource{Component: "machineconfig-drain"},
-	})
+	r.events.About(ctx, "machineconfig-drain", n, corev1.EventTypeWarning, reason, message)
 }

@@ -331,15 +331,5 @@ func (r *Reconciler) mirrorOne(ctx context.Context, pool *mcv1.MachineConfigPool
 
 // publish publishes an event about an object of the cluster.
 func (r *Reconciler) publish(ctx context.Context, object client.Object, kind, reason, message string) {
-	gvk, err := r.Client.GroupVersionKindFor(object)
-	if err != nil {
-		return // the scheme has every kind that this package reads
-	}
-	now := metav1.NewTime(r.Clock.Now())
-	r.events.Publish(ctx, corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{GenerateName: object.GetName() + "-", Namespace: metav1.NamespaceDefault}, // events of cluster-scoped objects are there
-		InvolvedObject: corev1.ObjectReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: object.GetName(), UID: object.GetUID()},
-		Type:           kind, Reason: reason, Message: message, Count: 1, FirstTimestamp: now, LastTimestamp: now,
-		Source: corev1.EventSource{Component: "machineconfig-node"},
-	})
+	r.events.About(ctx, "machineconfig-node", object, kind, reason, message)
 }

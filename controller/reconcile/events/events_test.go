@@ -3,8 +3,10 @@ package events
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -139,5 +141,30 @@ func TestEventThatIsNotThereIsCreated(t *testing.T) {
 	r.Publish(t.Context(), about("a", "X", "one"))
 	if got := a.counts(t); len(got) != 1 || got["a X one"] != 4 {
 		t.Errorf("after it has expired: %v, want one with a count of 4", got)
+	}
+}
+
+func TestAboutNamesTheObject(t *testing.T) {
+	a, now := newAPI(), time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	r := New(a, testclock.NewFakeClock(now))
+	r.About(t.Context(), "helm", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "c", UID: "u"}}, corev1.EventTypeWarning, "Failed", strings.Repeat("é", maxMessage))
+	r.About(t.Context(), "nodes", &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, corev1.EventTypeNormal, "Ready", "it runs")
+	var got corev1.EventList
+	if err := a.List(t.Context(), &got); err != nil || len(got.Items) != 2 {
+		t.Fatalf("%d Events, %v, want 2", len(got.Items), err)
+	}
+	for _, e := range got.Items {
+		o, want := e.InvolvedObject, corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "lab", Name: "c", UID: "u"}
+		component, kind, namespace := "helm", corev1.EventTypeWarning, "lab"
+		if o.Kind == "Node" {
+			want = corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "n"}
+			component, kind, namespace = "nodes", corev1.EventTypeNormal, "default"
+		}
+		if o != want || e.Source.Component != component || e.Type != kind || e.Namespace != namespace || !e.FirstTimestamp.Time.Equal(now) || !e.LastTimestamp.Time.Equal(now) {
+			t.Errorf("event %+v, want one about %+v at %s", e, want, now)
+		}
+		if len(e.Message) > maxMessage || !utf8.ValidString(e.Message) {
+			t.Errorf("message of %d bytes, valid %t, want at most %d", len(e.Message), utf8.ValidString(e.Message), maxMessage)
+		}
 	}
 }

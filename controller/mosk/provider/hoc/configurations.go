@@ -20,6 +20,7 @@ import (
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/reconcile/events"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/controller/reconcile/readafterwrite"
@@ -29,6 +30,7 @@ import (
 // status what concerns machines, and the conditions.
 type configurations struct {
 	Config
+	events  *events.Recorder
 	written readafterwrite.Reader
 }
 
@@ -162,6 +164,7 @@ func (r *configurations) reconcile(ctx context.Context, key types.NamespacedName
 		o.Status.StateItems = record(names(&o), there)
 	}
 	summarize(&o, states, metav1.NewTime(r.Clock.Now()).Rfc3339Copy())
+	published := notices(&o, before.Status, states)
 	o.Status.MachinesStates = nil
 	if len(states) > 0 {
 		o.Status.MachinesStates = fit(states, maxStates)
@@ -174,6 +177,9 @@ func (r *configurations) reconcile(ctx context.Context, key types.NamespacedName
 		return fmt.Errorf("hoc: status of HostOSConfiguration %s: %w", key, err)
 	}
 	r.written.Wrote(&o)
+	for _, n := range published {
+		r.events.About(ctx, component, &o, n.kind, n.reason, n.message)
+	}
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+	"github.com/metalab-dev/metalab/controller/reconcile/events"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -38,7 +39,7 @@ func New(c Config) (*Reconcilers, error) {
 	if c.Client == nil || c.Clock == nil {
 		return nil, errors.New("hoc: Config.Client or Config.Clock is nil")
 	}
-	return &Reconcilers{&clusters{c}, &machines{Config: c}, &configurations{Config: c}}, nil
+	return &Reconcilers{&clusters{c}, &machines{Config: c}, &configurations{Config: c, events: events.New(c.Client, c.Clock)}}, nil
 }
 
 // Setup adds the reconcilers to a manager. They do not poll.
