@@ -119,7 +119,8 @@ type MachineProviderStatus struct {
 	metav1.TypeMeta `json:",inline"`
 
 	// Status is the step of the ladder that the machine is on: Provision,
-	// AwaitsProvisioning, AwaitsDeployment, then the states of its LCMMachine.
+	// AwaitsProvisioning, AwaitsDeployment, then the states of its LCMMachine; Deleting once it
+	// is deleted.
 	// +optional
 	Status string `json:"status,omitempty"`
 	// +optional

@@ -20,6 +20,7 @@ import (
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
 )
 
@@ -76,18 +77,20 @@ func (r *Reconciler) readBundle(ctx context.Context, c *clusterv1.Cluster) (*lcm
 // are installed as they are wanted, and run.
 func helmCondition(b *lcmv1.HelmBundle) baremetalv1.Condition {
 	out := baremetalv1.Condition{Type: ConditionHelm, Ready: true}
-	var not []string
+	var failed, not []string // what has failed comes first: others wait for it
 	for _, s := range b.Spec.Releases {
 		switch status := b.Status.ReleaseStatuses[s.Name]; {
 		case status.Success && status.Ready && b.Status.ObservedGeneration == b.Generation:
+		case !status.Success && status.Attempt > 0 && status.Message != "":
+			failed = append(failed, fmt.Sprintf("release %s, attempt %d: %s", s.Name, status.Attempt, item.Line(status.Message)))
 		case status.Message != "":
-			not = append(not, s.Name+": "+status.Message)
+			not = append(not, s.Name+": "+item.Line(status.Message))
 		default:
 			not = append(not, s.Name+" is not ready")
 		}
 	}
-	if len(not) > 0 {
-		out.Ready, out.Message = false, strings.Join(not, "; ")
+	if all := append(failed, not...); len(all) > 0 {
+		out.Ready, out.Message = false, strings.Join(all, "; ")
 	}
 	return out
 }

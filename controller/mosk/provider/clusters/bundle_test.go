@@ -93,24 +93,26 @@ func TestBundleAndScopesOfACluster(t *testing.T) {
 	l := start(t, objects()...)
 	to := new(kaasv1.ClusterRelease)
 	l.must(l.Get(t.Context(), client.ObjectKey{Name: "mosk-1"}, to))
-	to.Spec.Helm.Releases = []kaasv1.ReleaseChart{{Name: "store"}}
+	to.Spec.Helm.Releases = []kaasv1.ReleaseChart{{Name: "app", Requires: []string{"store"}}, {Name: "store"}}
 	l.must(l.Update(t.Context(), to))
 	c := l.pass()
-	if got := condition(t, c, ConditionHelm); got.Ready || got.Message != "store is not ready" {
+	if got := condition(t, c, ConditionHelm); got.Ready || got.Message != "app is not ready; store is not ready" {
 		t.Errorf("condition %+v of a bundle that nobody has installed", got)
 	}
 	b := new(lcmv1.HelmBundle)
 	l.must(l.Get(t.Context(), key, b))
-	if len(b.Spec.Releases) != 1 || !metav1.IsControlledBy(b, c) {
+	if len(b.Spec.Releases) != 2 || !metav1.IsControlledBy(b, c) {
 		t.Errorf("bundle %+v", b)
 	}
 	b.Status.ObservedGeneration = b.Generation
-	b.Status.ReleaseStatuses = map[string]lcmv1.HelmReleaseStatus{"store": {Message: "no chart"}}
+	b.Status.ReleaseStatuses = map[string]lcmv1.HelmReleaseStatus{"app": {Message: "waits for the release store"}, "store": {Attempt: 3, Message: "no chart\nmore"}}
 	l.must(l.Status().Update(t.Context(), b))
-	if got := condition(t, l.pass(), ConditionHelm); got.Ready || got.Message != "store: no chart" {
+	if got := condition(t, l.pass(), ConditionHelm); got.Ready || got.Message != "release store, attempt 3: no chart; app: waits for the release store" {
 		t.Errorf("condition %+v of a bundle that fails", got)
 	}
-	b.Status.ReleaseStatuses["store"] = lcmv1.HelmReleaseStatus{Success: true, Ready: true}
+	for _, name := range []string{"app", "store"} {
+		b.Status.ReleaseStatuses[name] = lcmv1.HelmReleaseStatus{Success: true, Ready: true}
+	}
 	l.must(l.Status().Update(t.Context(), b))
 	c = l.pass()
 	if got := condition(t, c, ConditionHelm); !got.Ready {

@@ -325,11 +325,7 @@ func (r *Reconciler) record(ctx context.Context, c *clusterv1.Cluster, status ba
 	}
 	slices.SortFunc(unready, func(a, b baremetalv1.ObjectReference) int { return cmp.Compare(a.Name, b.Name) })
 	status.NotReadyObjects = baremetalv1.NotReadyObjects{Machines: unready}
-	ready := baremetalv1.Condition{Type: ConditionMachines, Ready: len(machines) > 0 && status.Nodes.Ready == len(machines)}
-	if !ready.Ready {
-		ready.Message = fmt.Sprintf("%d of %d Machines are ready", status.Nodes.Ready, len(machines))
-	}
-	conditions := append(found, ready)
+	conditions := append(found, machinesCondition(machines, status.Nodes.Ready))
 	for _, other := range status.Conditions {
 		if !optional[other.Type] && !slices.ContainsFunc(conditions, func(c baremetalv1.Condition) bool { return c.Type == other.Type }) {
 			conditions = append(conditions, other)

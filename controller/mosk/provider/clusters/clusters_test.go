@@ -261,13 +261,16 @@ func TestNodesAreCountedAndDeletedFirst(t *testing.T) {
 	m := func(name string, ready bool) *clusterv1.Machine {
 		out := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: key.Name}, Finalizers: []string{"a/b"}}}
 		out.Status.ProviderStatus = &baremetalv1.MachineProviderStatus{Ready: ready}
+		if !ready {
+			out.Status.ProviderStatus.Conditions = []baremetalv1.Condition{{Type: "ProviderInstance", Ready: true}, {Type: "LCM", Message: "the LCMMachine is Deploy"}}
+		}
 		return out
 	}
 	other := m("other", true)
 	other.Labels = map[string]string{clusterv1.ClusterNameLabel: "c2"}
 	l := start(t, objects(m("a", true), m("b", false), other)...)
 	c := l.pass()
-	if p := c.Status.ProviderStatus; p.Nodes != (baremetalv1.Nodes{Requested: 2, Ready: 1}) || p.Ready || condition(t, c, ConditionMachines).Message != "1 of 2 Machines are ready" || p.NotReadyObjects.Machines[0].Name != "b" {
+	if p := c.Status.ProviderStatus; p.Nodes != (baremetalv1.Nodes{Requested: 2, Ready: 1}) || p.Ready || condition(t, c, ConditionMachines).Message != "1 of 2 Machines are ready; b is not: LCM: the LCMMachine is Deploy" || p.NotReadyObjects.Machines[0].Name != "b" {
 		t.Errorf("status %+v", p)
 	}
 	b := m("b", true)

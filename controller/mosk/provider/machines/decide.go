@@ -158,6 +158,8 @@ func unready(f *facts) string {
 		return fmt.Sprintf("BareMetalHost %s: %s", f.named, h.Status.ErrorMessage)
 	case !provisioned(h):
 		return fmt.Sprintf("BareMetalHost %s is %s", f.named, h.Status.Provisioning.State)
+	case !h.Status.PoweredOn:
+		return fmt.Sprintf("BareMetalHost %s is switched off: its agent reports nothing", f.named)
 	}
 	return f.problem
 }
@@ -211,7 +213,11 @@ func decideDeletion(f *facts) decision {
 	case mine && f.host.Spec.Image != nil:
 		return decision{actDeprovision, "BareMetalHost " + f.named + " is being deprovisioned"}
 	case mine && occupied[f.host.Status.Provisioning.State] && policy != baremetalv1.DeletionForced && f.host.DeletionTimestamp.IsZero():
-		return wait("BareMetalHost %s is %s", f.named, f.host.Status.Provisioning.State)
+		message := fmt.Sprintf("BareMetalHost %s is being deprovisioned: it is %s", f.named, f.host.Status.Provisioning.State)
+		if why := f.host.Status.ErrorMessage; why != "" {
+			message += ": " + why
+		}
+		return decision{actWait, message}
 	case f.lcm != nil && f.lcm.DeletionTimestamp.IsZero():
 		return decision{do: actRemoveLCM}
 	case f.lcm != nil:
@@ -253,8 +259,11 @@ func decidePreparation(f *facts) (d decision, prepared bool) {
 // phaseText describes the phase of the preparation, and why it waits.
 func phaseText(l *lcmv1.LCMMachine) string {
 	out := cmp.Or(l.Status.PrepareDeletionPhase, "not started")
-	if why := l.Status.KubernetesCordonDrainError; why != "" {
-		out += ": " + why
+	switch {
+	case l.Status.KubernetesCordonDrainError != "":
+		out += ": " + l.Status.KubernetesCordonDrainError
+	case l.Status.KubernetesCordonDrain == lcmv1.CordonDraining: // an active lock has no message
+		out += ": a workload lock that is active blocks without a message (kubectl get clusterworkloadlocks,nodeworkloadlocks)"
 	}
 	return out
 }

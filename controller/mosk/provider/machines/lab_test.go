@@ -189,9 +189,9 @@ func (l *lab) hosts() (changed bool) {
 		case s.State == metal3.StateAvailable && h.Spec.Image != nil:
 			s.State = metal3.StateProvisioning
 		case s.State == metal3.StateProvisioning:
-			s.State = metal3.StateProvisioned
+			s.State, h.Status.PoweredOn = metal3.StateProvisioned, true
 		case s.State == metal3.StateProvisioned && h.Spec.Image == nil:
-			s.State = metal3.StateDeprovisioning
+			s.State, h.Status.PoweredOn = metal3.StateDeprovisioning, false
 		case s.State == metal3.StateDeprovisioning:
 			s.State = metal3.StateAvailable
 		}

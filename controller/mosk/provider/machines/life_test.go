@@ -105,7 +105,7 @@ func TestMachineToReadyAndBack(t *testing.T) {
 	l.writes = nil
 	l.must(l.Delete(t.Context(), machine("m")))
 	l.settle()
-	if p := l.machine("m").Status.ProviderStatus; p.Ready || !p.Delete || p.Status != StatusProvision || l.instance("m").Message != "BareMetalHost lab/a is provisioned" {
+	if p := l.machine("m").Status.ProviderStatus; p.Ready || !p.Delete || p.Status != StatusDeleting || l.instance("m").Message != "BareMetalHost lab/a is being deprovisioned: it is provisioned" {
 		t.Errorf("status of a Machine whose host still has its image: %+v", p)
 	}
 	if got := l.lcm("m"); !got.DeletionTimestamp.IsZero() {

@@ -15,12 +15,13 @@ import (
 	"github.com/metalab-dev/metalab/controller/mosk/unapplied"
 )
 
-// The statuses of a Machine before LCM deploys to it. Those after are the states of its
-// LCMMachine.
+// The statuses of a Machine before LCM deploys to it, and when it is deleted. Those between are
+// the states of its LCMMachine.
 const (
 	StatusProvision          = "Provision"
 	StatusAwaitsProvisioning = "AwaitsProvisioning"
 	StatusAwaitsDeployment   = "AwaitsDeployment"
+	StatusDeleting           = "Deleting"
 )
 
 // statusOf returns the status of a Machine.
@@ -99,10 +100,11 @@ func deploying(f *facts) bool {
 // ladder returns the step that a Machine is on.
 func ladder(f *facts) string {
 	h, spec := f.host, f.machine.Spec.ProviderSpec.Value
-	if h == nil || !claimedBy(h, f.machine) || !f.machine.DeletionTimestamp.IsZero() {
-		return StatusProvision
-	}
 	switch {
+	case !f.machine.DeletionTimestamp.IsZero():
+		return StatusDeleting
+	case h == nil || !claimedBy(h, f.machine):
+		return StatusProvision
 	case h.Spec.Image == nil && idle[h.Status.Provisioning.State] && manual(spec.Day1Provisioning):
 		return StatusAwaitsProvisioning
 	case !provisioned(h):
@@ -120,17 +122,6 @@ func ladder(f *facts) string {
 func instanceCondition(f *facts, d decision, _ []baremetalv1.Condition) *baremetalv1.Condition {
 	c := &baremetalv1.Condition{Message: d.message}
 	c.Ready = c.Message == "" && f.machine.DeletionTimestamp.IsZero() && f.host != nil && claimedBy(f.host, f.machine) && provisioned(f.host)
-	return c
-}
-
-func lcmCondition(f *facts, _ decision, _ []baremetalv1.Condition) *baremetalv1.Condition {
-	if !deploying(f) {
-		return nil
-	}
-	c := &baremetalv1.Condition{Ready: f.lcm.Status.State == lcmv1.StateReady}
-	if !c.Ready {
-		c.Message = fmt.Sprintf("the LCMMachine is %s", f.lcm.Status.State)
-	}
 	return c
 }
 
