@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/maintenance"
@@ -20,8 +22,9 @@ import (
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
-// Finalizer suspends the deletion of an LCMMachine until its node has left the cluster. No
-// public text names the product's finalizer.
+// Finalizer suspends the deletion of an LCMMachine until its node has left the cluster. Every
+// machine of a cluster has it: its Node goes with it, however the Machine is deleted. No public
+// text names the product's finalizer.
 const Finalizer = "lcm.mirantis.com/prepare-deletion"
 
 // Config configures a reconciler.
@@ -79,11 +82,11 @@ func next(m *lcmv1.LCMMachine) step {
 		return stepLeave
 	case !m.DeletionTimestamp.IsZero() || m.Spec.ClusterName == "":
 		return stepNone
-	case m.Spec.PrepareDeletion && !held:
+	case !held:
 		return stepHold
 	case m.Spec.PrepareDeletion:
 		return stepTake
-	case held:
+	case m.Status.PrepareDeletionPhase != "":
 		return stepGive
 	}
 	return stepNone
@@ -123,6 +126,11 @@ func (r *Reconciler) take(ctx context.Context, m *lcmv1.LCMMachine) (time.Durati
 	if m.Status.PrepareDeletionPhase == lcmv1.DeletionCompleted { // what comes later does not undo it
 		return 0, nil
 	}
+	if m.Status.PrepareDeletionPhase == "" { // before there is a request, so that an end of the demand removes it
+		if err := r.phase(ctx, m, lcmv1.DeletionStarted); err != nil {
+			return 0, err
+		}
+	}
 	p, err := r.service.Enter(ctx, request(m))
 	if err != nil {
 		return 0, err
@@ -149,22 +157,24 @@ func (r *Reconciler) give(ctx context.Context, m *lcmv1.LCMMachine) (time.Durati
 	if !done || err != nil {
 		return after, err
 	}
-	if err := r.phase(ctx, m, ""); err != nil {
-		return 0, err
-	}
-	return 0, r.patch(ctx, m, func() { controllerutil.RemoveFinalizer(m, Finalizer) })
+	return 0, r.phase(ctx, m, "")
 }
 
 // leave removes the node of a machine that is deleted.
 func (r *Reconciler) leave(ctx context.Context, m *lcmv1.LCMMachine) (time.Duration, error) {
 	api, err := r.Workload(ctx, m.Namespace, m.Spec.ClusterName)
+	if errors.As(err, new(*workload.SecretError)) { // the API is gone, and the node with it
+		return 0, r.patch(ctx, m, func() { controllerutil.RemoveFinalizer(m, Finalizer) })
+	}
 	if err != nil {
 		return 0, err
 	}
-	// Only DeletionCompleted says that the node is drained. In any other phase it may still be in
-	// service, because the deletion was not graceful in the end: its Node stays.
-	if m.Status.PrepareDeletionPhase == lcmv1.DeletionCompleted {
-		if err := removeNode(ctx, api.Client, m); err != nil {
+	gone, err := r.nodeGone(ctx, m)
+	if err != nil {
+		return 0, err
+	}
+	if gone {
+		if err := r.removeNode(ctx, api, m); err != nil {
 			return 0, err
 		}
 	}
@@ -175,16 +185,41 @@ func (r *Reconciler) leave(ctx context.Context, m *lcmv1.LCMMachine) (time.Durat
 	return 0, r.patch(ctx, m, func() { controllerutil.RemoveFinalizer(m, Finalizer) })
 }
 
-// removeNode deletes the Node of a machine, unless it is another machine's.
-func removeNode(ctx context.Context, c client.Client, m *lcmv1.LCMMachine) error {
+// nodeGone reports whether the Node of a machine that is deleted leaves the cluster: its node is
+// drained, or its Machine is being deleted, after whose server is deprovisioned or given up
+// the provider deletes the LCMMachine. The Node of an LCMMachine that somebody deletes alone stays,
+// for its server still runs.
+func (r *Reconciler) nodeGone(ctx context.Context, m *lcmv1.LCMMachine) (bool, error) {
+	if m.Status.PrepareDeletionPhase == lcmv1.DeletionCompleted {
+		return true, nil
+	}
+	var machine clusterv1.Machine
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(m), &machine)
+	return err == nil && !machine.DeletionTimestamp.IsZero(), client.IgnoreNotFound(err)
+}
+
+// removeNode deletes the Node of a machine, unless it is another machine's: that which has
+// registered it, or, for a Node that does not tell, one in the same API that reports its host name.
+func (r *Reconciler) removeNode(ctx context.Context, api workload.API, m *lcmv1.LCMMachine) error {
 	var n corev1.Node
-	if err := c.Get(ctx, client.ObjectKey{Name: item.Node(m)}, &n); err != nil {
+	if err := api.Client.Get(ctx, client.ObjectKey{Name: item.Node(m)}, &n); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if workload.Foreign(&n, client.ObjectKeyFromObject(m)) {
 		return nil
 	}
-	return client.IgnoreNotFound(c.Delete(ctx, &n))
+	if _, told := workload.OwnerOf(&n); !told && !api.Own {
+		var all lcmv1.LCMMachineList
+		if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(all.Items, func(o lcmv1.LCMMachine) bool {
+			return client.ObjectKeyFromObject(&o) != client.ObjectKeyFromObject(m) && o.DeletionTimestamp.IsZero() && o.Spec.ClusterName != "" && item.Node(&o) == item.Node(m)
+		}) {
+			return nil
+		}
+	}
+	return client.IgnoreNotFound(api.Client.Delete(ctx, &n))
 }
 
 // release removes the requests for a machine, and that for its cluster after its last one.

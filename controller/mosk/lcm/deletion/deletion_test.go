@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/workload"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
@@ -34,7 +35,7 @@ func meta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "
 func start(t *testing.T) *lab {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), lcmv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), lcmv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	build := func() client.Client {
@@ -213,7 +214,7 @@ func TestWithdrawnDemandGivesTheNodeBack(t *testing.T) {
 		l.run()
 		l.phase("w-0", "", "")
 		l.has()
-		if m := l.machine("w-0"); len(m.Finalizers) > 0 || m.Status.KubernetesCordonDrain != "" {
+		if m := l.machine("w-0"); !slices.Equal(m.Finalizers, []string{Finalizer}) || m.Status.KubernetesCordonDrain != "" {
 			t.Errorf("%s: the machine has %q, %q", state, m.Finalizers, m.Status.KubernetesCordonDrain)
 		}
 	}
@@ -259,6 +260,43 @@ func TestNodeOfAnotherMachineStays(t *testing.T) {
 	l.must(l.workload.Get(t.Context(), client.ObjectKey{Name: "host-w-0"}, n))
 	if n.Spec.Unschedulable || !n.DeletionTimestamp.IsZero() {
 		t.Errorf("the other machine's Node is unschedulable: %t, deleted at %v", n.Spec.Unschedulable, n.DeletionTimestamp)
+	}
+}
+
+// The Node goes with its Machine, whatever the policy: only graceful prepares the deletion.
+func TestNodeOfADeletedMachineIsRemoved(t *testing.T) {
+	node := func(l *lab) error {
+		return l.workload.Get(t.Context(), client.ObjectKey{Name: "host-w-0"}, &corev1.Node{})
+	}
+	for name, tt := range map[string]struct {
+		machine, deleted, shared, stays bool
+	}{
+		"its Machine is deleted":            {machine: true, deleted: true},
+		"its Machine lives":                 {machine: true, stays: true},
+		"it has no Machine":                 {stays: true},
+		"another machine has the same Node": {machine: true, deleted: true, shared: true, stays: true},
+	} {
+		l := start(t)
+		if tt.machine {
+			l.must(l.Create(t.Context(), &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "w-0", Finalizers: []string{"a/b"}}}))
+		}
+		if tt.deleted {
+			l.must(l.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: meta("w-0")}))
+		}
+		if tt.shared {
+			other := &lcmv1.LCMMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "w-0"}, Spec: lcmv1.LCMMachineSpec{ClusterName: "c2"}}
+			other.Status.Addresses = l.machine("w-0").Status.Addresses
+			l.must(l.Create(t.Context(), other))
+		}
+		l.run()
+		l.must(l.Delete(t.Context(), l.machine("w-0")))
+		l.run()
+		if err := l.Get(t.Context(), client.ObjectKey{Namespace: "lab", Name: "w-0"}, &lcmv1.LCMMachine{}); !apierrors.IsNotFound(err) {
+			t.Errorf("%s: the LCMMachine: %v, want none", name, err)
+		}
+		if err := node(l); (err == nil) != tt.stays || client.IgnoreNotFound(err) != nil {
+			t.Errorf("%s: the Node: %v, want that it stays: %t", name, err, tt.stays)
+		}
 	}
 }
 
