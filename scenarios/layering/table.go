@@ -165,7 +165,7 @@ var Table = []Row{
 	},
 	{
 		// It and scenarios/charts, which serves a repository, link Helm's SDK.
-		Package: "controller/mosk/helm", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/mosk/workload", "controller/reconcile/queue"},
+		Package: "controller/mosk/helm", May: []string{"controller/reconcile/events", "controller/reconcile/patch", "controller/api/...", "controller/mosk/workload", "controller/reconcile/queue"},
 		Tests: []string{"controller/config", "controller/kube"}, // whose API takes the charts' objects
 	},
 	{Package: "controller/drain", Tests: []string{"controller/kube"}}, // whose API evicts
@@ -221,12 +221,12 @@ var Table = []Row{
 		Package: "controller/manager", May: []string{"controller/..."}, Never: []string{"controller/kube", "controller/config"},
 		Tests: []string{"agent/job"}, // whose requests its servers answer
 	},
-	{Package: "controller/mosk/provider/clusters", May: []string{"controller/mosk/unapplied", "controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/iam", "controller/mosk/provider/loadbalancer", "controller/mosk/provider/release", "controller/mosk/workload", "controller/reconcile/queue"}},
+	{Package: "controller/mosk/provider/clusters", May: []string{"controller/reconcile/events", "controller/mosk/unapplied", "controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/iam", "controller/mosk/provider/loadbalancer", "controller/mosk/provider/release", "controller/mosk/workload", "controller/reconcile/queue"}},
 	{Package: "controller/mosk/provider/loadbalancer", Never: kubernetes}, // it forwards bytes, and reads no object
 	{Package: "controller/mosk/provider/iam", May: []string{"controller/reconcile/patch", "controller/api/..."}},
 	{
 		// It claims hosts, and knows no BMC.
-		Package: "controller/mosk/provider/machines", May: []string{"controller/mosk/unapplied", "controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/hostprofile", "controller/mosk/provider/network/layout", "controller/mosk/provider/release", "controller/mosk/provider/userdata", "controller/mosk/workload", "controller/reconcile/queue"},
+		Package: "controller/mosk/provider/machines", May: []string{"controller/reconcile/events", "controller/mosk/unapplied", "controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/hostprofile", "controller/mosk/provider/network/layout", "controller/mosk/provider/release", "controller/mosk/provider/userdata", "controller/mosk/workload", "controller/reconcile/queue"},
 		Tests: []string{"controller/mosk/lcm"}, // which assigns and deploys
 	},
 	{Package: "controller/mosk/provider/inventory", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/reconcile/queue"}},
@@ -257,6 +257,8 @@ var Table = []Row{
 	{Package: "controller/mosk/lcm/reboot", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/lcm/maintenance", "controller/reconcile/queue"}},
 	{Package: "controller/mosk/unapplied", May: []string{"controller/api/..."}},
 	{Package: "controller/mosk/lcm", May: []string{"controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/reconcile/queue", "controller/reconcile/readafterwrite"}},
+	{Package: "controller/mosk/lcm/reboot", May: []string{"controller/reconcile/events", "controller/reconcile/patch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/lcm/maintenance", "controller/reconcile/queue"}},
+	{Package: "controller/mosk/lcm", May: []string{"controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/reconcile/queue", "controller/reconcile/readafterwrite"}},
 	{
 		Package: "controller/mosk/lcm/deletion", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/lcm/maintenance", "controller/mosk/workload", "controller/reconcile/queue"},
 	},

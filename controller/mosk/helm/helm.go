@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"helm.sh/helm/v3/pkg/release"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -23,6 +24,7 @@ import (
 
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/workload"
+	"github.com/metalab-dev/metalab/controller/reconcile/events"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
@@ -52,7 +54,10 @@ type Config struct {
 }
 
 // Reconciler reconciles HelmBundles.
-type Reconciler struct{ Config }
+type Reconciler struct {
+	Config
+	events *events.Recorder
+}
 
 // New returns a reconciler, or an error when a required field of c is nil.
 func New(c Config) (*Reconciler, error) {
@@ -62,7 +67,7 @@ func New(c Config) (*Reconciler, error) {
 	if c.HTTP == nil {
 		c.HTTP = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: fetchTimeout}}
 	}
-	return &Reconciler{c}, nil
+	return &Reconciler{c, events.New(c.Client, c.Clock)}, nil
 }
 
 // Setup adds the reconciler to a manager.
@@ -176,7 +181,12 @@ func (p *pass) record(ctx context.Context, change func(*lcmv1.HelmBundleStatus))
 
 func (p *pass) set(ctx context.Context, name string, s lcmv1.HelmReleaseStatus) error {
 	s.Message, s.Notes = short(s.Message), short(s.Notes)
-	return p.record(ctx, func(status *lcmv1.HelmBundleStatus) { status.ReleaseStatuses[name] = s })
+	was := p.b.Status.ReleaseStatuses[name]
+	if err := p.record(ctx, func(status *lcmv1.HelmBundleStatus) { status.ReleaseStatuses[name] = s }); err != nil {
+		return err
+	}
+	p.changed(ctx, name, was, s)
+	return nil
 }
 
 // prune uninstalls the releases in the status that the bundle no longer lists, or lists with
@@ -227,6 +237,7 @@ func (p *pass) prune(ctx context.Context, order []planned) error {
 		if err := p.record(ctx, func(s *lcmv1.HelmBundleStatus) { delete(s.ReleaseStatuses, name) }); err != nil {
 			return err
 		}
+		p.event(ctx, corev1.EventTypeNormal, "ReleaseUninstalled", "release %s is uninstalled", name)
 	}
 	return nil
 }
@@ -298,6 +309,7 @@ func (p *pass) release(ctx context.Context, rel planned) error {
 				return err
 			}
 		}
+		p.begins(ctx, rel, s)
 		if last, err = p.install(ctx, i, rel); err != nil {
 			s.Success, s.Ready, s.Message, s.Status = false, false, err.Error(), string(release.StatusFailed)
 			p.failed(&s)

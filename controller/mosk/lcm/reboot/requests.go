@@ -20,15 +20,24 @@ import (
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+	"github.com/metalab-dev/metalab/controller/reconcile/events"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
 // Requests reconciles GracefulRebootRequests.
-type Requests struct{ Config }
+type Requests struct {
+	Config
+	events *events.Recorder
+}
 
 // NewRequests returns a reconciler, or an error when a required field of c is nil.
-func NewRequests(c Config) (*Requests, error) { return &Requests{c}, c.complete() }
+func NewRequests(c Config) (*Requests, error) {
+	if err := c.complete(); err != nil {
+		return nil, err
+	}
+	return &Requests{c, events.New(c.Client, c.Clock)}, nil
+}
 
 // Setup adds the reconciler to a manager. It does not poll.
 func (r *Requests) Setup(mgr manager.Manager) error {
@@ -175,12 +184,15 @@ func inOrder(a, b target) int {
 	return cmp.Or(cmp.Compare(item.UpgradeIndex(a.machine), item.UpgradeIndex(b.machine)), strings.Compare(a.machine.Name, b.machine.Name))
 }
 
-// blocked says why the maintenance of a machine waits, where there is a reason.
+// blocked says why the maintenance or the reboot of a machine waits, where there is a reason.
 func blocked(m *lcmv1.LCMMachine) string {
-	if m.Status.KubernetesCordonDrainError == "" {
-		return ""
+	switch s := m.Status; {
+	case s.KubernetesCordonDrainError != "":
+		return ": " + s.KubernetesCordonDrainError
+	case s.Reboot != nil && s.Reboot.ErrorMessage != "":
+		return ": " + s.Reboot.ErrorMessage
 	}
-	return ": " + m.Status.KubernetesCordonDrainError
+	return ""
 }
 
 // unready returns why a cluster is not Ready, "" when it is.
@@ -269,6 +281,7 @@ func (r *Requests) reconcile(ctx context.Context, key client.ObjectKey) error {
 		if err != nil {
 			return fmt.Errorf("reboot: GracefulRebootRequest %s: %w", key, err)
 		}
+		r.publish(ctx, f, before.Status)
 	}
 	for _, t := range f.all {
 		if t.machine.Name != annotate {

@@ -73,6 +73,9 @@ func (r *Reconciler) readBundle(ctx context.Context, c *clusterv1.Cluster) (*lcm
 	return b, nil
 }
 
+// failedRelease is the beginning of a message of the condition Helm whose first release has failed.
+const failedRelease = "release "
+
 // helmCondition returns the condition Helm of a Cluster: whether all releases of its bundle
 // are installed as they are wanted, and run.
 func helmCondition(b *lcmv1.HelmBundle) baremetalv1.Condition {
@@ -82,7 +85,7 @@ func helmCondition(b *lcmv1.HelmBundle) baremetalv1.Condition {
 		switch status := b.Status.ReleaseStatuses[s.Name]; {
 		case status.Success && status.Ready && b.Status.ObservedGeneration == b.Generation:
 		case !status.Success && status.Attempt > 0 && status.Message != "":
-			failed = append(failed, fmt.Sprintf("release %s, attempt %d: %s", s.Name, status.Attempt, item.Line(status.Message)))
+			failed = append(failed, fmt.Sprintf("%s%s, attempt %d: %s", failedRelease, s.Name, status.Attempt, item.Line(status.Message)))
 		case status.Message != "":
 			not = append(not, s.Name+": "+item.Line(status.Message))
 		default:

@@ -33,6 +33,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/mosk/provider/iam"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
 	"github.com/metalab-dev/metalab/controller/mosk/unapplied"
+	"github.com/metalab-dev/metalab/controller/reconcile/events"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/controller/reconcile/watch"
@@ -73,6 +74,7 @@ type Config struct {
 // Reconciler reconciles Clusters.
 type Reconciler struct {
 	Config
+	events   *events.Recorder
 	endpoint lcmv1.Endpoint
 	retries  queue.Retries // retries of reads of Secrets
 }
@@ -93,7 +95,7 @@ func New(c Config) (*Reconciler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("clusters: Config.Server %q: %w", c.Server, err)
 	}
-	return &Reconciler{Config: c, endpoint: lcmv1.Endpoint{Host: u.Hostname(), Port: int32(port)}}, nil
+	return &Reconciler{Config: c, events: events.New(c.Client, c.Clock), endpoint: lcmv1.Endpoint{Host: u.Hostname(), Port: int32(port)}}, nil
 }
 
 // Setup adds the reconciler to a manager. It does not poll.
@@ -340,6 +342,7 @@ func (r *Reconciler) record(ctx context.Context, c *clusterv1.Cluster, status ba
 	if err := r.Client.Status().Patch(ctx, c, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("clusters: status: %w", err)
 	}
+	r.publish(ctx, c, before.Status.ProviderStatus)
 	return nil
 }
 

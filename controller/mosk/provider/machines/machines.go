@@ -22,6 +22,7 @@ import (
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/workload"
+	"github.com/metalab-dev/metalab/controller/reconcile/events"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 	"github.com/metalab-dev/metalab/controller/reconcile/watch"
 )
@@ -48,6 +49,7 @@ type Config struct {
 // Reconciler reconciles Machines.
 type Reconciler struct {
 	Config
+	events  *events.Recorder
 	retries queue.Retries // retries of reads of Secrets
 }
 
@@ -59,7 +61,7 @@ func New(c Config) (*Reconciler, error) {
 	if c.Wall == nil {
 		c.Wall = clock.RealClock{}
 	}
-	return &Reconciler{Config: c}, nil
+	return &Reconciler{Config: c, events: events.New(c.Client, c.Clock)}, nil
 }
 
 // Setup adds the reconciler to a manager.
@@ -152,5 +154,6 @@ func (r *Reconciler) record(ctx context.Context, f *facts, d decision) error {
 	if err := r.Client.Status().Patch(ctx, f.machine, patch); err != nil {
 		return fmt.Errorf("machines: status: %w", err)
 	}
+	r.publish(ctx, f, before.Status.ProviderStatus)
 	return nil
 }

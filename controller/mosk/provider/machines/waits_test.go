@@ -1,10 +1,12 @@
 package machines
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
@@ -106,5 +108,69 @@ func TestDeletedMachineNamesWhatItWaitsFor(t *testing.T) {
 	l.settle()
 	if p := l.machine("m").Status.ProviderStatus; p.Status != StatusDeleting || l.instance("m").Message != "BareMetalHost lab/a is being deprovisioned: it is deprovisioning: the BMC does not answer" {
 		t.Errorf("status %q, condition %+v", p.Status, l.instance("m"))
+	}
+}
+
+// events returns the Events about Machines as TYPE REASON: MESSAGE (COUNT), sorted.
+func (l *lab) events() (out []string) {
+	l.t.Helper()
+	var list corev1.EventList
+	l.must(l.List(l.t.Context(), &list))
+	for _, e := range list.Items {
+		if e.InvolvedObject.Kind == "Machine" {
+			out = append(out, fmt.Sprintf("%s %s: %s (%d)", e.Type, e.Reason, e.Message, e.Count))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Each step and failure of a Machine is one Event, whatever the number of passes and restarts.
+func TestEventsOfAMachine(t *testing.T) {
+	l := start(t, objects(host("a"), machine("m"))...)
+	l.run()
+	for _, want := range []string{
+		"Normal Provision: the status is Provision (1)", "Normal Deploy: the status is Deploy, it was Uninitialized (1)", "Normal Ready: the status is Ready, it was Deploy (1)",
+		"Normal ProviderInstanceReady: the condition ProviderInstance is ready (1)", "Normal LCMReady: the condition LCM is ready (1)",
+	} {
+		if !slices.Contains(l.events(), want) {
+			t.Errorf("no event %q among %q", want, l.events())
+		}
+	}
+	before := l.events()
+	added := func() (out []string) {
+		l.settle()
+		l.settle()
+		for _, e := range l.events() {
+			if !slices.Contains(before, e) {
+				out = append(out, e)
+			}
+		}
+		before = l.events()
+		return out
+	}
+	swap := func(attempt, code int, message string) {
+		l.lcmStatus("m", func(x *lcmv1.LCMMachine) {
+			x.Status.State = lcmv1.StateDeploy
+			x.Status.StateItemStatuses["swap"] = lcmv1.StateItemStatus{
+				Attempt: attempt, ExitCode: code, Message: message, Hash: item.Hash(x.Spec.StateItems[0], ""), FinishedAt: &metav1.Time{Time: l.wall.Now()},
+			}
+		})
+	}
+	swap(1, 2, "no space\nmore")
+	if got, want := added(), []string{
+		"Normal Deploy: the status is Deploy, it was Ready (1)", "Warning LCMFailed: the LCMMachine is Deploy: item swap, attempt 1: no space (1)",
+	}; !slices.Equal(got, want) {
+		t.Errorf("after a failure: events %q, want %q", got, want)
+	}
+	swap(2, 2, "no space\nmore")
+	if got, want := added(), []string{"Warning LCMFailed: the LCMMachine is Deploy: item swap, attempt 2: no space (1)"}; !slices.Equal(got, want) {
+		t.Errorf("after another: events %q, want %q", got, want)
+	}
+	h := l.host("a")
+	h.Status.PoweredOn = false
+	l.must(l.Status().Update(t.Context(), h))
+	if got, want := added(), []string{"Warning ProviderInstanceFailed: BareMetalHost lab/a is switched off: its agent reports nothing (1)"}; !slices.Equal(got, want) {
+		t.Errorf("off: events %q, want %q", got, want)
 	}
 }
