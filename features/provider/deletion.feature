@@ -2,7 +2,7 @@ Feature: Deletion of machines
   With the policy graceful the node of a machine leaves its cluster before its server is
   deprovisioned: a NodeDeletionRequest asks the applications, which answer with their workload
   locks, and then the node is drained. Until the Machine is deleted, the deletion can be withdrawn.
-  The other policies ask no application.
+  The other policies ask no application; the node goes with its machine all the same.
 
   Background:
     Given this machine has "user namespaces"
@@ -40,6 +40,6 @@ Feature: Deletion of machines
     Given the deletion policy of the machine "w-0" is "unsafe"
     And the workload lock of the node "w-0" is active
     When the operator deletes the machine "w-0"
-    Then the machine "w-0" no longer exists
+    Then the machine "w-0" and the node "w-0" no longer exist
     And the host becomes "available"
-    And the node "w-0" stays in service
+    And the node "w-0" has no requests

@@ -52,26 +52,6 @@ func (s *scenario) registerDeletions(sc *stepRegistry) {
 			s.awaitDeletion(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}),
 		)
 	})
-	sc.Step(`^the machine "([^"]*)" no longer exists$`, "waits until the Machine is gone", func(ctx context.Context, name string) error {
-		return s.awaitDeletion(ctx, &clusterv1.Machine{ObjectMeta: day2Meta(name)})
-	})
-	sc.NegativeStep(`^the node "([^"]*)" stays in service$`, "asserts, once each controller has reconciled every object, that the Node exists, is schedulable and has no requests", func(ctx context.Context, node string) error {
-		if err := s.letDay2ControllersAct(ctx); err != nil {
-			return err
-		}
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
-		if err := s.kube.Get(ctx, client.ObjectKeyFromObject(n), n); err != nil {
-			return err
-		}
-		if n.Spec.Unschedulable {
-			return errors.New("it is cordoned")
-		}
-		requests, err := s.nodeRequests(ctx, node)
-		if err == nil && len(requests) > 0 {
-			err = fmt.Errorf("it has %s", strings.Join(requests, ", "))
-		}
-		return err
-	})
 	sc.NegativeStep(`^the machine "([^"]*)" still exists$`, "asserts, once each controller has reconciled every object, that the Machine exists and is not being deleted", func(ctx context.Context, name string) error {
 		if err := s.letDay2ControllersAct(ctx); err != nil {
 			return err
