@@ -16,7 +16,7 @@ var Writers = []Writer{
 	{"LCMMachineStatus", []string{
 		"Addresses", "AgentVersion", "Distribution", "HostInfo", "Interface", "LCMAgentUpgradeStatus", "Reboot", "StateItemStatuses",
 	}, "agent/lcm"},
-	{"LCMMachineStatus", []string{"Release", "State"}, "controller/mosk/lcm"},
+	{"LCMMachineStatus", []string{"Maintenance", "Release", "State"}, "controller/mosk/lcm"},
 	{"LCMMachineStatus", []string{"KubernetesCordonDrain", "KubernetesCordonDrainError"}, "controller/mosk/lcm/maintenance"},
 	{"LCMMachineStatus", []string{"PrepareDeletionPhase"}, "controller/mosk/lcm/deletion"},
 	{"LCMMachineStatus", []string{"TokenSecret"}, "controller/mosk/provider/machines"},

@@ -61,7 +61,7 @@ func (r *Clusters) Setup(mgr manager.Manager) error {
 	counted := predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, oldOK := e.ObjectOld.(*lcmv1.LCMMachine)
 		after, newOK := e.ObjectNew.(*lcmv1.LCMMachine)
-		return oldOK && newOK && (before.Status.State != after.Status.State || assigned(before).ClusterName != assigned(after).ClusterName)
+		return oldOK && newOK && (before.Status.State != after.Status.State || before.Status.Release != after.Status.Release || before.Status.Maintenance != after.Status.Maintenance || assigned(before).ClusterName != assigned(after).ClusterName)
 	}}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("lcm-clusters").
@@ -76,7 +76,8 @@ func (r *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	return queue.Reconcile(r.Enter, func() error { return r.reconcile(ctx, req.NamespacedName) })
 }
 
-// reconcile writes how many machines the cluster has, and how many of them are Ready.
+// reconcile writes how many machines the cluster has, how many of them are Ready, whether one is
+// in maintenance, and the release once all machines have it.
 func (r *Clusters) reconcile(ctx context.Context, key types.NamespacedName) error {
 	var c lcmv1.LCMCluster
 	if err := r.Client.Get(ctx, key, &c); err != nil {
@@ -92,7 +93,8 @@ func (r *Clusters) reconcile(ctx context.Context, key types.NamespacedName) erro
 		return fmt.Errorf("lcm: LCMMachines of LCMCluster %s: %w", key, err)
 	}
 	before := c.DeepCopy()
-	c.Status.RequestedNodes, c.Status.ReadyNodes = 0, 0
+	c.Status.RequestedNodes, c.Status.ReadyNodes, c.Status.Maintenance = 0, 0, c.Spec.Maintenance
+	behind := 0
 	for i := range list.Items {
 		m := &list.Items[i]
 		if assigned(m).ClusterName != c.Name {
@@ -102,6 +104,13 @@ func (r *Clusters) reconcile(ctx context.Context, key types.NamespacedName) erro
 		if m.Status.State == lcmv1.StateReady {
 			c.Status.ReadyNodes++
 		}
+		if m.Status.Release != c.Spec.Release {
+			behind++
+		}
+		c.Status.Maintenance = c.Status.Maintenance || m.Status.Maintenance
+	}
+	if behind == 0 && c.Status.RequestedNodes > 0 {
+		c.Status.Release = c.Spec.Release
 	}
 	if equality.Semantic.DeepEqual(before.Status, c.Status) {
 		return nil

@@ -97,3 +97,52 @@ func TestMachineTypesAreMoved(t *testing.T) {
 		t.Errorf("machineTypes %v, machinesTypes (-want +got):\n%s", got.Spec.MachineTypes, diff)
 	}
 }
+
+// status.release of an LCMCluster is the release that all its machines have; until the last one has
+// it, it is the one before. A machine in maintenance is one of the cluster.
+func TestReleaseAndMaintenanceOfACluster(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := lcmv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c := lcmCluster()
+	c.Spec.Release = "r-1"
+	api := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&lcmv1.LCMCluster{}).WithObjects(c,
+		machine(func(m *lcmv1.LCMMachine) { m.Name, m.Status.Release = "a", "r-1" }),
+		machine(func(m *lcmv1.LCMMachine) { m.Name, m.Status.Release = "b", "r-0" })).Build()
+	r, err := NewClusters(Config{Client: api, Work: queue.Work{Clock: clock.RealClock{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := func(when, release string, maintenance bool) {
+		t.Helper()
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := api.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
+			t.Fatal(err)
+		}
+		if c.Status.Release != release || c.Status.Maintenance != maintenance {
+			t.Errorf("%s: release %q, maintenance %t, want %q, %t", when, c.Status.Release, c.Status.Maintenance, release, maintenance)
+		}
+	}
+	set := func(release string, maintenance bool) {
+		m := machine(func(m *lcmv1.LCMMachine) { m.Name = "b" })
+		if err := api.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
+			t.Fatal(err)
+		}
+		m.Status.Release, m.Status.Maintenance = release, maintenance
+		if err := api.Update(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look("one is behind", "", false)
+	set("r-1", true)
+	look("all have it, and one is in maintenance", "r-1", true)
+	c.Spec.Release = "r-2"
+	if err := api.Update(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	set("r-1", false)
+	look("an upgrade has begun", "r-1", false)
+}

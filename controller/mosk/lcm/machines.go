@@ -144,14 +144,15 @@ func assigned(m *lcmv1.LCMMachine) lcmv1.LCMMachineSpec {
 }
 
 // writeState computes the state of the machine. One that is Ready with the items of its
-// release has that release.
+// release has that release; one whose node is out of service is in maintenance.
 func (r *Machines) writeState(ctx context.Context, m *lcmv1.LCMMachine, current bool) error {
 	before := m.DeepCopy()
 	m.Status.State = item.ComputeState(m)
 	if current && m.Status.State == lcmv1.StateReady {
 		m.Status.Release = m.Spec.Release
 	}
-	if m.Status.State == before.Status.State && m.Status.Release == before.Status.Release {
+	m.Status.Maintenance = m.Spec.Maintenance || m.Status.KubernetesCordonDrain != ""
+	if m.Status.State == before.Status.State && m.Status.Release == before.Status.Release && m.Status.Maintenance == before.Status.Maintenance {
 		return nil
 	}
 	if err := r.Client.Status().Patch(ctx, m, client.MergeFrom(before)); err != nil {

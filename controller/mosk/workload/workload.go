@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +37,10 @@ const (
 	// SecretTypeAnnotation of a Secret says which of a cluster's Secrets it is.
 	SecretTypeAnnotation = "lcm.mirantis.com/cluster-secret-type"
 )
+
+// requestTimeout limits a request of API.Client, in real time: a cluster that is down must not hold
+// the controllers.
+const requestTimeout = 15 * time.Second
 
 // SecretName returns the name of the Secret with the kubeconfig of a Cluster's own API.
 func SecretName(cluster string) string { return cluster + "-kubeconfig" }
@@ -107,7 +112,9 @@ func (a *APIs) Of(ctx context.Context, namespace, cluster string) (API, error) {
 	if err != nil {
 		return API{}, fmt.Errorf("workload: Kubernetes API of cluster %s: %w", key, err)
 	}
-	c, err := client.New(config, client.Options{Scheme: a.scheme})
+	limited := rest.CopyConfig(config)
+	limited.Timeout = requestTimeout
+	c, err := client.New(limited, client.Options{Scheme: a.scheme})
 	if err != nil {
 		return API{}, fmt.Errorf("workload: Kubernetes API of cluster %s: %w", key, err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
 // component is the source of the Events.
@@ -53,6 +54,14 @@ func failed(f *facts, c baremetalv1.ConditionChange) bool {
 		return failing(f.lcm)
 	case baremetalv1.ConditionPrepareDeletion:
 		return f.lcm != nil && f.lcm.Status.PrepareDeletionPhase == lcmv1.DeletionFailed
+	case baremetalv1.ConditionMaintenance:
+		return f.lcm.Status.KubernetesCordonDrainError != ""
+	case baremetalv1.ConditionReboot:
+		return f.lcm.Status.Reboot != nil && f.lcm.Status.Reboot.ErrorMessage != ""
+	case baremetalv1.ConditionGracefulReboot:
+		return false
+	case baremetalv1.ConditionKubelet: // the node of a server that is rebooted is not Ready for a while
+		return !item.GracefulRebootBegun(f.lcm) && !f.lcm.Spec.RebootRequired
 	case baremetalv1.ConditionProviderInstance:
 		mistakes := []string{f.problem, f.profile.problem, f.userDataProblem, f.unconnected}
 		return c.Lost() && f.machine.DeletionTimestamp.IsZero() || f.host != nil && f.host.Status.ErrorMessage != "" || slices.Contains(mistakes, c.After.Message)

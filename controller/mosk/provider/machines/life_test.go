@@ -95,7 +95,7 @@ func TestMachineToReadyAndBack(t *testing.T) {
 		Status: "Ready", Ready: true, PrivateIP: "10.0.0.5",
 		Hardware:              &baremetalv1.MachineHardware{CPU: 8, RAM: 16, Storage: []baremetalv1.MachineDisk{{Name: "/dev/sda", Size: 100}}},
 		ProviderInstanceState: &baremetalv1.InstanceState{ID: "lab/a", State: "provisioned", Ready: true},
-		Conditions:            []baremetalv1.Condition{{Type: "ProviderInstance", Ready: true}, {Type: "LCM", Ready: true}},
+		Conditions:            []baremetalv1.Condition{{Type: "ProviderInstance", Ready: true}, {Type: "LCM", Ready: true}, {Type: "Maintenance", Ready: true}, {Type: "GracefulReboot", Ready: true}, {Type: "Reboot", Ready: true}},
 	}
 	status.APIVersion, status.Kind = "baremetal.k8s.io/v1alpha1", "BareMetalMachineProviderStatus"
 	if diff := cmp.Diff(status, m.Status.ProviderStatus); diff != "" {

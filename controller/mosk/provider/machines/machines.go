@@ -7,9 +7,11 @@ import (
 	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -74,6 +76,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Watches(&ipamv1.IpamHost{}, sameName).
 		Watches(&ipamv1.L2Template{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
 		Watches(&hostprofilev1.BareMetalHostProfile{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfProfile)).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfNode), builder.WithPredicates(readyChanged)).
 		Watches(&metal3.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfHost)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf(func(m *clusterv1.Machine, o client.Object) bool {
 			return m.Labels[clusterv1.ClusterNameLabel] == o.GetName()
@@ -139,6 +142,9 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 	}
 	if f.userDataProblem != "" && after == 0 {
 		after = queue.SecretWait
+	}
+	if (f.ownAPI || f.nodeProblem != "") && (after == 0 || after > nodePeriod) {
+		after = nodePeriod
 	}
 	return after, err
 }

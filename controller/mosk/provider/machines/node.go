@@ -6,73 +6,99 @@ import (
 	"fmt"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
-	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
-	"github.com/metalab-dev/metalab/controller/mosk/provider/userdata"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/mosk/workload"
+	"github.com/metalab-dev/metalab/controller/reconcile/watch"
 )
 
-const (
-	// nodeAccounts is the namespace of the accounts of node agents in an API that a lab has
-	// started; each writes the Node of its own name (controller/config/nodes).
-	nodeAccounts = "lab-nodes"
-	// nodeTokenTTL is the life of a node agent's token. Its user data are written once: the token
-	// lasts as long as a server keeps its image, and ends with the account.
-	nodeTokenTTL = 365 * 24 * time.Hour
-)
+// nodePeriod is the time between two looks at a Node in the Cluster's own API, where nothing is
+// watched.
+const nodePeriod = time.Minute
 
-// node returns the account of the node agent in the Cluster's own API. It is nil for a Cluster that
-// shares an API, whose release installs what registers Nodes, and for an API without node agents.
-func (r *Reconciler) node(ctx context.Context, f *facts) (*userdata.Node, error) {
-	api, err := r.workload(ctx, f)
-	if err != nil || !api.Own {
-		return nil, err
-	}
-	var namespace corev1.Namespace
-	if err := api.Client.Get(ctx, client.ObjectKey{Name: nodeAccounts}, &namespace); apierrors.IsNotFound(err) {
-		return nil, nil
-	} else if err != nil {
-		return nil, fmt.Errorf("Kubernetes API of the Cluster: %w", err)
-	}
-	a := nodeAccount(f)
-	if err := api.Client.Create(ctx, a); err != nil && !apierrors.IsAlreadyExists(err) {
-		return nil, fmt.Errorf("ServiceAccount %s/%s: %w", a.Namespace, a.Name, err)
-	}
-	req := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(nodeTokenTTL / time.Second))}}
-	if err := api.Client.SubResource("token").Create(ctx, a, req); err != nil {
-		return nil, fmt.Errorf("token of ServiceAccount %s/%s: %w", a.Namespace, a.Name, err)
-	}
-	return &userdata.Node{Server: api.Config.Host, CA: api.Config.CAData, Token: req.Status.Token}, nil
-}
-
-// removeNodeAccount removes the account of the node agent. An API whose Secret is gone has none, and
-// the policy forced waits for no API.
-func (r *Reconciler) removeNodeAccount(ctx context.Context, f *facts) error {
-	api, err := r.workload(ctx, f)
-	if err == nil && api.Own {
-		err = client.IgnoreNotFound(api.Client.Delete(ctx, nodeAccount(f)))
-	}
-	if errors.As(err, new(*workload.SecretError)) || f.machine.Spec.ProviderSpec.Value.DeletionPolicy == baremetalv1.DeletionForced {
+// observeNode reads the Node of the server, once its agent has reported a host name. The Node of
+// another machine, which has the same host name, is none.
+func (r *Reconciler) observeNode(ctx context.Context, f *facts) error {
+	if f.lcm == nil || f.lcm.Spec.ClusterName == "" || len(f.lcm.Status.Addresses) == 0 {
 		return nil
 	}
-	return err
-}
-
-func nodeAccount(f *facts) *corev1.ServiceAccount {
-	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: nodeAccounts, Name: f.machine.Name}, AutomountServiceAccountToken: ptr.To(false)}
-}
-
-// workload returns the API of the Machine's cluster.
-func (r *Reconciler) workload(ctx context.Context, f *facts) (workload.API, error) {
-	if r.Workload == nil {
-		return workload.API{}, nil
+	api, err := r.workload(ctx, f)
+	if errors.As(err, new(*workload.SecretError)) {
+		f.nodeProblem = err.Error()
+		return nil
 	}
-	return r.Workload(ctx, f.machine.Namespace, f.machine.Labels[clusterv1.ClusterNameLabel])
+	if err != nil {
+		return fmt.Errorf("machines: %w", err)
+	}
+	var from client.Reader = r.Client
+	if f.ownAPI = api.Own; f.ownAPI {
+		from = api.Client
+	}
+	n := new(corev1.Node)
+	switch err := from.Get(ctx, client.ObjectKey{Name: item.Node(f.lcm)}, n); {
+	case apierrors.IsNotFound(err):
+	case err != nil && api.Own: // a cluster that is down must not stop the rest
+		f.nodeProblem = fmt.Sprintf("Kubernetes API of the Cluster: %v", err)
+	case err != nil:
+		return fmt.Errorf("machines: Node %s: %w", item.Node(f.lcm), err)
+	case !workload.Foreign(n, client.ObjectKeyFromObject(f.machine)):
+		f.node = n
+	}
+	return nil
 }
+
+// ready returns the condition Ready of a Node, nil when nothing has reported one.
+func ready(n *corev1.Node) *corev1.NodeCondition {
+	for i := range n.Status.Conditions {
+		if n.Status.Conditions[i].Type == corev1.NodeReady {
+			return &n.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// kubeletCondition is there once the Node of the server reports whether it is Ready, and stays when
+// the Node is gone.
+func kubeletCondition(f *facts, _ decision, _ []baremetalv1.Condition) *baremetalv1.Condition {
+	if f.nodeProblem != "" && deploying(f) {
+		return &baremetalv1.Condition{Message: item.Line(f.nodeProblem)}
+	}
+	if ref := f.machine.Status.NodeRef; f.node == nil && ref != nil && deploying(f) {
+		return &baremetalv1.Condition{Message: fmt.Sprintf("Node %s does not exist any more: its node agent has to register it", ref.Name)}
+	}
+	if f.node == nil || !deploying(f) {
+		return nil
+	}
+	n := ready(f.node)
+	if n == nil {
+		return nil
+	}
+	c := &baremetalv1.Condition{Ready: n.Status == corev1.ConditionTrue}
+	if !c.Ready {
+		c.Message = fmt.Sprintf("Node %s is not Ready (%s): %s", f.node.Name, n.Reason, item.Line(n.Message))
+	}
+	return c
+}
+
+// machinesOfNode enqueues the Machines whose server has a Node's name.
+func (r *Reconciler) machinesOfNode(ctx context.Context, object client.Object) []reconcile.Request {
+	return watch.Requests(ctx, r.Client, &lcmv1.LCMMachineList{}, func(l *lcmv1.LCMMachine) bool { return item.Node(l) == object.GetName() })
+}
+
+// readyChanged passes Nodes that come and go, and updates of their condition Ready: other
+// updates are frequent.
+var readyChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	before, after := ready(e.ObjectOld.(*corev1.Node)), ready(e.ObjectNew.(*corev1.Node))
+	if before == nil || after == nil {
+		return before != after
+	}
+	return before.Status != after.Status || before.Reason != after.Reason || before.Message != after.Message
+}}

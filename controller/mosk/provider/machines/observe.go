@@ -45,7 +45,12 @@ type facts struct {
 	// L2Template. unconnected is why there is none yet.
 	network, unconnected string
 	lcm                  *lcmv1.LCMMachine // nil when it does not exist
-	profile              hostProfile
+	node                 *corev1.Node      // of the server's host name; nil when it does not exist
+	// nodeProblem is why the Cluster's own API cannot be asked for the Node, or "". ownAPI reports whether
+	// it has one.
+	nodeProblem string
+	ownAPI      bool
+	profile     hostProfile
 	// userData are those of the user, nil when there are none. userDataProblem is what the
 	// user has to correct in them, or "".
 	userData        []byte
@@ -61,6 +66,9 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*facts,
 		f.lcm = nil
 	} else if err != nil {
 		return nil, fmt.Errorf("machines: LCMMachine: %w", err)
+	}
+	if err := r.observeNode(ctx, f); err != nil {
+		return nil, err
 	}
 	f.named = f.machine.Annotations[clusterv1.BareMetalHostAnnotation]
 	if err := r.observeHost(ctx, f); err != nil {

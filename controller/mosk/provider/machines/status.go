@@ -1,7 +1,6 @@
 package machines
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -34,7 +33,7 @@ func statusOf(f *facts, d decision) clusterv1.MachineStatus {
 	p.TypeMeta = metav1.TypeMeta{APIVersion: "baremetal.k8s.io/v1alpha1", Kind: "BareMetalMachineProviderStatus"}
 	p.Status = ladder(f)
 	spec := f.machine.Spec.ProviderSpec.Value
-	p.Maintenance, p.UpgradeIndex = spec.Maintenance, spec.UpgradeIndex
+	p.Maintenance, p.UpgradeIndex = inMaintenance(spec, f.lcm), spec.UpgradeIndex
 	p.Delete = !f.machine.DeletionTimestamp.IsZero()
 	instance := instanceCondition(f, d, nil)
 	p.ProviderInstanceState = nil
@@ -43,6 +42,9 @@ func statusOf(f *facts, d decision) clusterv1.MachineStatus {
 		p.Hardware = hardwareOf(f.host)
 	}
 	out.ProviderID, out.InstanceName = ptr.Deref(f.machine.Spec.ProviderID, ""), ""
+	if n := f.node; n != nil { // the reference stays when the Node is gone: a drain misses it then
+		out.NodeRef = &clusterv1.NodeReference{Kind: "Node", Name: n.Name, UID: string(n.UID)}
+	}
 	out.Addresses, p.PrivateIP, p.Reboot, p.PrepareDeletionPhase = nil, "", nil, ""
 	if l := f.lcm; l != nil {
 		for _, a := range l.Status.Addresses {
@@ -73,6 +75,10 @@ var written = []struct {
 	{baremetalv1.ConditionProviderInstance, instanceCondition},
 	{conditionProfile, profileCondition},
 	{baremetalv1.ConditionLCM, lcmCondition},
+	{baremetalv1.ConditionKubelet, kubeletCondition},
+	{baremetalv1.ConditionMaintenance, maintenanceCondition},
+	{baremetalv1.ConditionGracefulReboot, gracefulRebootCondition},
+	{baremetalv1.ConditionReboot, rebootCondition},
 	{baremetalv1.ConditionPrepareDeletion, deletionCondition},
 	{baremetalv1.ConditionNotApplied, func(f *facts, _ decision, _ []baremetalv1.Condition) *baremetalv1.Condition {
 		return unapplied.Condition("Machine", f.machine)

@@ -2,6 +2,7 @@ package machines
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -9,11 +10,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/mosk/workload"
 )
 
@@ -86,5 +90,48 @@ func TestMachineWaitsForTheAPI(t *testing.T) {
 	l.run()
 	if len(l.machines()) > 0 {
 		t.Error("a Machine whose API is gone is not deleted")
+	}
+}
+
+// The condition Kubelet follows the Node in the Cluster's own API, which nothing watches; nodeRef
+// stays when the Node is gone, so that a drain misses it.
+func TestKubeletOfAnOwnAPI(t *testing.T) {
+	l := start(t, objects(host("h-0"), machine("m-0"))...)
+	api := l.own()
+	l.run()
+	kubelet := func() (out baremetalv1.Condition) {
+		t.Helper()
+		l.settle()
+		for _, c := range l.machine("m-0").Status.ProviderStatus.Conditions {
+			if c.Type == baremetalv1.ConditionKubelet {
+				out = c
+			}
+		}
+		return out
+	}
+	if got := kubelet(); got.Type != "" || l.machine("m-0").Status.NodeRef != nil {
+		t.Errorf("without a Node: %+v", got)
+	}
+	if res, err := l.provider(nil).Reconcile(t.Context(), ctrl.Request{NamespacedName: key("m-0")}); err != nil || res.RequeueAfter > nodePeriod || res.RequeueAfter == 0 {
+		t.Errorf("Reconcile() = %+v, %v; want another look within %s", res, err, nodePeriod)
+	}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m-0"}}
+	n.Name = item.Node(l.lcm("m-0"))
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	l.must(api.Create(t.Context(), n))
+	if got := kubelet(); !got.Ready || l.machine("m-0").Status.NodeRef == nil {
+		t.Errorf("with a Node: %+v, nodeRef %+v", got, l.machine("m-0").Status.NodeRef)
+	}
+	l.must(api.Delete(t.Context(), n))
+	if got := kubelet(); got.Ready || got.Message != "Node m-0 does not exist any more: its node agent has to register it" || l.machine("m-0").Status.NodeRef == nil {
+		t.Errorf("after the Node is gone: %+v, nodeRef %+v", got, l.machine("m-0").Status.NodeRef)
+	}
+	l.workload = func(context.Context, string, string) (workload.API, error) {
+		return workload.API{Client: interceptor.NewClient(api.(client.WithWatch), interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return errors.New("connection refused")
+		}}), Own: true}, nil
+	}
+	if got := kubelet(); got.Ready || got.Message != "Kubernetes API of the Cluster: connection refused" {
+		t.Errorf("while the API is down: %+v", got)
 	}
 }
