@@ -173,13 +173,16 @@ func windowSize(fd int) (size control.Size, ok bool) {
 }
 
 func newHostCp(o *options) *cobra.Command {
-	return &cobra.Command{
+	recursive := false
+	c := &cobra.Command{
 		Use:   "cp FROM TO",
-		Short: "Copy a file to or from the system that a server runs",
+		Short: "Copy files to or from the system that a server runs",
 		Long: `Copy a file between this machine and the operating system that a server has booted
 from a disk. One of FROM and TO is HOST:PATH, the other a file of this machine, or - for
-standard input or output. A file may have 64 MiB.`,
-		Example: "  labctl host cp agent.yaml node-0:/etc/agent.yaml\n  labctl host cp node-0:/var/log/cloud-init-output.log -\n  labctl host cp motd 'node-*:/etc/motd'",
+standard input or output. A file may have 64 MiB. With -r FROM is a directory: it is copied with all
+that is in it, with permissions, and links as they are. A directory that TO names gets it under its
+name, as cp has it.`,
+		Example: "  labctl host cp agent.yaml node-0:/etc/agent.yaml\n  labctl host cp node-0:/var/log/cloud-init-output.log -\n  labctl host cp motd 'node-*:/etc/motd'\n  labctl host cp -r ./roles node-0:/root/",
 		Args:    arguments("FROM", "TO"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
 			fromHost, fromPath, remote := strings.Cut(args[0], ":/")
@@ -188,12 +191,21 @@ standard input or output. A file may have 64 MiB.`,
 			switch {
 			case remote == put:
 				return &usageError{fmt.Errorf("%s %s: one of both is HOST:PATH, with an absolute path", args[0], args[1])}
+			case recursive && (args[0] == "-" || args[1] == "-"):
+				return &usageError{errors.New("-r copies directories, and - is a file: leave out one of both")}
 			case remote:
 				host, err := one(c.Context(), lab, fromHost)
 				if err != nil {
 					return err
 				}
-				return copyFromHost(c, lab, host, "/"+fromPath, args[1])
+				return copyFromHost(c, lab, host, "/"+fromPath, args[1], recursive)
+			}
+			if st, err := os.Stat(args[0]); recursive && err == nil && st.IsDir() {
+				trees := newTreeCopy(lab, c.ErrOrStderr())
+				_, err = forEach(c.Context(), lab, toHost, c.ErrOrStderr(), func(host string) (struct{}, error) {
+					return struct{}{}, trees.to(c.Context(), args[0], host, "/"+toPath)
+				})
+				return err
 			}
 			content, mode, err := readLocal(c, args[0])
 			if err != nil {
@@ -209,16 +221,22 @@ standard input or output. A file may have 64 MiB.`,
 			return err
 		},
 	}
+	c.Flags().BoolVarP(&recursive, "recursive", "r", false, "copy a directory with all that is in it")
+	return c
 }
 
-// copyFromHost writes a file of a host to a file of this machine; - is standard output.
-func copyFromHost(c *cobra.Command, lab *control.Client, host, name, to string) error {
+// copyFromHost writes a file of a host to a file of this machine; - is standard output. It copies a
+// directory if recursive permits that.
+func copyFromHost(c *cobra.Command, lab *control.Client, host, name, to string, recursive bool) error {
 	f, err := lab.Files(c.Context(), host, name)
 	if err != nil {
 		return err
 	}
+	if !f.File && recursive {
+		return newTreeCopy(lab, c.ErrOrStderr()).from(c.Context(), host, name, to)
+	}
 	if !f.File {
-		return fmt.Errorf("%s:%s is a directory: copy its files one by one", host, name)
+		return fmt.Errorf("%s:%s is a directory: add -r to copy it with all that is in it", host, name)
 	}
 	if to == "-" {
 		_, err := c.OutOrStdout().Write(f.Content)
@@ -241,7 +259,7 @@ func readLocal(c *cobra.Command, name string) ([]byte, os.FileMode, error) {
 		return nil, 0, err
 	}
 	if st.IsDir() {
-		return nil, 0, fmt.Errorf("%s is a directory: copy its files one by one", name)
+		return nil, 0, fmt.Errorf("%s is a directory: add -r to copy it with all that is in it", name)
 	}
 	b, err := os.ReadFile(name)
 	return b, st.Mode().Perm(), err
