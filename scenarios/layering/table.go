@@ -221,15 +221,16 @@ var Table = []Row{
 		Package: "controller/manager", May: []string{"controller/..."}, Never: []string{"controller/kube", "controller/config"},
 		Tests: []string{"agent/job"}, // whose requests its servers answer
 	},
-	{Package: "controller/mosk/provider/clusters", May: []string{"controller/reconcile/events", "controller/mosk/unapplied", "controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/iam", "controller/mosk/provider/loadbalancer", "controller/mosk/provider/release", "controller/mosk/workload", "controller/reconcile/queue"}},
+	{Package: "controller/mosk/provider/clusters", May: []string{"controller/mosk/provider/unmanaged", "controller/reconcile/events", "controller/mosk/unapplied", "controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/iam", "controller/mosk/provider/loadbalancer", "controller/mosk/provider/release", "controller/mosk/workload", "controller/reconcile/queue"}},
 	{Package: "controller/mosk/provider/loadbalancer", Never: kubernetes}, // it forwards bytes, and reads no object
 	{Package: "controller/mosk/provider/iam", May: []string{"controller/reconcile/patch", "controller/api/..."}},
 	{
 		// It claims hosts, and knows no BMC.
-		Package: "controller/mosk/provider/machines", May: []string{"controller/reconcile/events", "controller/mosk/unapplied", "controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/hostprofile", "controller/mosk/provider/network/layout", "controller/mosk/provider/release", "controller/mosk/provider/userdata", "controller/mosk/workload", "controller/reconcile/queue"},
+		Package: "controller/mosk/provider/machines", May: []string{"controller/mosk/provider/unmanaged", "controller/reconcile/events", "controller/mosk/unapplied", "controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/hostprofile", "controller/mosk/provider/network/layout", "controller/mosk/provider/release", "controller/mosk/provider/userdata", "controller/mosk/workload", "controller/reconcile/queue"},
 		Tests: []string{"controller/mosk/lcm"}, // which assigns and deploys
 	},
-	{Package: "controller/mosk/provider/inventory", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/reconcile/queue"}},
+	{Package: "controller/mosk/provider/unmanaged", May: []string{"controller/api/..."}},
+	{Package: "controller/mosk/provider/inventory", May: []string{"controller/mosk/provider/unmanaged", "controller/reconcile/patch", "controller/api/...", "controller/reconcile/queue"}},
 	{Package: "controller/mosk/provider/network", May: []string{"controller/mosk/unapplied", "controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/provider/network/layout", "controller/mosk/provider/release", "controller/reconcile/queue"}},
 	{
 		Package: "controller/mosk/provider/network/layout", May: []string{"controller/api/..."},

@@ -20,6 +20,7 @@ import (
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/loadbalancer"
+	"github.com/metalab-dev/metalab/controller/mosk/provider/unmanaged"
 )
 
 // Balancer makes the load balancers of Clusters, by NAMESPACE/NAME.
@@ -32,6 +33,7 @@ type Balancer interface {
 // optional are the types of conditions that a Cluster has only while its spec asks for them.
 var optional = map[string]bool{
 	ConditionCredentials: true, ConditionLoadBalancer: true, ConditionProxy: true, ConditionKubernetes: true, baremetalv1.ConditionNotApplied: true,
+	unmanaged.ConditionProvider: true,
 }
 
 // accountErrors are the types of a server's errors that the account of its BMC may cause.

@@ -32,6 +32,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/iam"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
+	"github.com/metalab-dev/metalab/controller/mosk/provider/unmanaged"
 	"github.com/metalab-dev/metalab/controller/mosk/unapplied"
 	"github.com/metalab-dev/metalab/controller/reconcile/events"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
@@ -151,8 +152,8 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 		}
 		return 0, queue.Deleted(err)
 	}
-	if c.Labels[clusterv1.ProviderLabel] != clusterv1.ProviderBareMetal && !controllerutil.ContainsFinalizer(c, Finalizer) {
-		return 0, nil // another provider's object, or nobody's
+	if message := unmanaged.Message(c, Finalizer); message != "" {
+		return 0, r.recordUnmanaged(ctx, c, message)
 	}
 	var machines clusterv1.MachineList
 	if err := r.Client.List(ctx, &machines, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
@@ -343,6 +344,22 @@ func (r *Reconciler) record(ctx context.Context, c *clusterv1.Cluster, status ba
 		return fmt.Errorf("clusters: status: %w", err)
 	}
 	r.publish(ctx, c, before.Status.ProviderStatus)
+	return nil
+}
+
+// recordUnmanaged writes why nothing acts on a Cluster into its status.
+func (r *Reconciler) recordUnmanaged(ctx context.Context, c *clusterv1.Cluster, message string) error {
+	before := c.DeepCopy()
+	if c.Status.ProviderStatus == nil {
+		c.Status.ProviderStatus = &baremetalv1.ClusterProviderStatus{}
+	}
+	c.Status.ProviderStatus.Conditions = unmanaged.With(c.Status.ProviderStatus.Conditions, message)
+	if equality.Semantic.DeepEqual(before.Status, c.Status) {
+		return nil
+	}
+	if err := r.Client.Status().Patch(ctx, c, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("clusters: status: %w", err)
+	}
 	return nil
 }
 

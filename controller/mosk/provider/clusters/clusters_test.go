@@ -314,12 +314,25 @@ func TestNewWithoutAServerReturnsAnError(t *testing.T) {
 	}
 }
 
-// A Cluster of another provider stays as it is.
+// A Cluster of another provider stays as it is: its status alone says which label it needs, until
+// it has it.
 func TestClusterOfAnotherProviderStays(t *testing.T) {
 	all := objects()
 	all[0].SetLabels(map[string]string{clusterv1.ProviderLabel: "openstack"})
 	l := start(t, all...)
-	if c := l.pass(); c.Status.ProviderStatus != nil || len(c.Finalizers) > 0 || !apierrors.IsNotFound(l.Get(t.Context(), key, new(lcmv1.LCMCluster))) {
+	c := l.pass()
+	if len(c.Finalizers) > 0 || !apierrors.IsNotFound(l.Get(t.Context(), key, new(lcmv1.LCMCluster))) {
 		t.Errorf("the Cluster is %+v", c)
+	}
+	want := `nothing here acts for the provider "openstack": the label kaas.mirantis.com/provider that is acted on is "baremetal"`
+	if got := condition(t, c, "Provider"); got.Ready || got.Message != want {
+		t.Errorf("condition %+v, want %q", got, want)
+	}
+	c.Labels = map[string]string{clusterv1.ProviderLabel: "baremetal"}
+	l.must(l.Update(t.Context(), c))
+	for _, got := range l.pass().Status.ProviderStatus.Conditions {
+		if got.Type == "Provider" {
+			t.Errorf("condition %+v with the label", got)
+		}
 	}
 }

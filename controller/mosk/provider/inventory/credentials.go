@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/provider/unmanaged"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -48,8 +49,10 @@ const (
 )
 
 func (r *credentials) reconcile(ctx context.Context, c *kaasv1.BareMetalHostCredential) (after time.Duration, err error) {
-	if !managed(c) && !controllerutil.ContainsFinalizer(c, CredentialFinalizer) {
-		return 0, nil // another provider's object, or nobody's
+	if message := unmanaged.Message(c, CredentialFinalizer); message != "" {
+		before := c.DeepCopy()
+		c.Status = kaasv1.BareMetalHostCredentialStatus{ErrorMessage: message, ObservedGeneration: c.Generation}
+		return 0, r.patchStatus(ctx, before, c)
 	}
 	if !c.DeletionTimestamp.IsZero() {
 		return 0, r.remove(ctx, c)

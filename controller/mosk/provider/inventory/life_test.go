@@ -240,13 +240,31 @@ func TestBareMetalHostOfAUserStays(t *testing.T) {
 	}
 }
 
+// Objects without the provider's label stay as they are: their status alone says which they need,
+// until they have it.
 func TestObjectsOfOtherProvidersStay(t *testing.T) {
 	c, i := credential("account"), server("node")
 	c.Labels, i.Labels = nil, map[string]string{clusterv1.ProviderLabel: "vsphere"}
 	l := start(t, c, i)
 	l.settle()
-	if len(l.writes) > 0 {
-		t.Errorf("it writes %q", l.writes)
+	for _, w := range l.writes {
+		if !strings.Contains(w, "status") {
+			t.Errorf("it writes %q", w)
+		}
+	}
+	if got := l.credential("account"); got.Spec.Password.Value == "" || got.Status.ErrorMessage != "nothing acts on this object: give it the label kaas.mirantis.com/provider=baremetal" {
+		t.Errorf("the credential says %q", got.Status.ErrorMessage)
+	}
+	if got := l.inventory("node").Status.ErrorMessage; !strings.Contains(got, `nothing here acts for the provider "vsphere"`) {
+		t.Errorf("the inventory says %q", got)
+	}
+	c, i = l.credential("account"), l.inventory("node")
+	c.Labels, i.Labels = credential("account").Labels, server("node").Labels
+	l.must(l.Update(t.Context(), c))
+	l.must(l.Update(t.Context(), i))
+	l.settle()
+	if c, i := l.credential("account"), l.inventory("node"); c.Status.ErrorMessage != "" || c.Spec.Password.Value != "" || i.Status.ErrorMessage != "" {
+		t.Errorf("with the label: credential %+v, inventory %+v", c.Status, i.Status)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/provider/unmanaged"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -41,8 +42,10 @@ func (r *servers) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 }
 
 func (r *servers) reconcile(ctx context.Context, i *kaasv1.BareMetalHostInventory) error {
-	if !managed(i) && !controllerutil.ContainsFinalizer(i, Finalizer) {
-		return nil // another provider's object, or nobody's
+	if message := unmanaged.Message(i, Finalizer); message != "" {
+		before := i.DeepCopy()
+		i.Status.ErrorMessage = message
+		return r.patchStatus(ctx, before, i)
 	}
 	h := new(metal3.BareMetalHost)
 	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(i), h); apierrors.IsNotFound(err) {

@@ -468,15 +468,25 @@ func TestSecretOfAUserStays(t *testing.T) {
 	}
 }
 
-// A Machine of another provider, and one without a provider, stay as they are.
+// A Machine of another provider, and one without a provider, stay as they are: their status alone
+// says which label they need, until they have it.
 func TestMachineOfAnotherProviderStays(t *testing.T) {
 	for _, provider := range []string{"", "openstack"} {
 		m := machine("m")
 		m.Labels[clusterv1.ProviderLabel] = provider
 		l := start(t, objects(host("a"), m)...)
 		l.settle()
-		if len(l.writes) > 0 {
-			t.Errorf("%q: writes %q", provider, l.writes)
+		status := l.machine("m").Status.ProviderStatus
+		if want := []string{"patch status of *v1alpha1.Machine m"}; !cmp.Equal(want, l.writes) || status == nil || len(status.Conditions) != 1 ||
+			status.Conditions[0].Type != "Provider" || status.Conditions[0].Ready || !strings.Contains(status.Conditions[0].Message, "kaas.mirantis.com/provider") {
+			t.Errorf("%q: writes %q, status %+v", provider, l.writes, status)
+		}
+		m = l.machine("m")
+		m.Labels[clusterv1.ProviderLabel] = "baremetal"
+		l.must(l.Update(t.Context(), m))
+		l.settle()
+		if slices.ContainsFunc(l.machine("m").Status.ProviderStatus.Conditions, func(c baremetalv1.Condition) bool { return c.Type == "Provider" }) {
+			t.Errorf("%q: conditions %+v with the label", provider, l.machine("m").Status.ProviderStatus.Conditions)
 		}
 	}
 }

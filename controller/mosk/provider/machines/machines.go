@@ -13,16 +13,17 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	hostprofilev1 "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
 	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/provider/unmanaged"
 	"github.com/metalab-dev/metalab/controller/mosk/workload"
 	"github.com/metalab-dev/metalab/controller/reconcile/events"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
@@ -128,8 +129,8 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 	if err != nil {
 		return 0, err
 	}
-	if f.machine.Labels[clusterv1.ProviderLabel] != clusterv1.ProviderBareMetal && !controllerutil.ContainsFinalizer(f.machine, Finalizer) {
-		return 0, nil // another provider's object, or nobody's
+	if message := unmanaged.Message(f.machine, Finalizer); message != "" {
+		return 0, r.recordUnmanaged(ctx, f.machine, message)
 	}
 	d := decide(f)
 	if err := r.record(ctx, f, d); err != nil {
@@ -149,17 +150,34 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 	return after, err
 }
 
+// recordUnmanaged writes why nothing acts on a Machine into its status.
+func (r *Reconciler) recordUnmanaged(ctx context.Context, m *clusterv1.Machine, message string) error {
+	before := m.DeepCopy()
+	if m.Status.ProviderStatus == nil {
+		m.Status.ProviderStatus = &baremetalv1.MachineProviderStatus{}
+	}
+	m.Status.ProviderStatus.Conditions = unmanaged.With(m.Status.ProviderStatus.Conditions, message)
+	return r.writeStatus(ctx, before, m)
+}
+
 // record writes the status, if it has changed.
 func (r *Reconciler) record(ctx context.Context, f *facts, d decision) error {
 	before := f.machine.DeepCopy()
 	f.machine.Status = statusOf(f, d)
-	patch := client.MergeFrom(before)
-	if b, err := patch.Data(f.machine); err != nil || string(b) == "{}" {
+	if err := r.writeStatus(ctx, before, f.machine); err != nil {
 		return err
 	}
-	if err := r.Client.Status().Patch(ctx, f.machine, patch); err != nil {
+	r.publish(ctx, f, before.Status.ProviderStatus)
+	return nil
+}
+
+func (r *Reconciler) writeStatus(ctx context.Context, before, after *clusterv1.Machine) error {
+	patch := client.MergeFrom(before)
+	if b, err := patch.Data(after); err != nil || string(b) == "{}" {
+		return err
+	}
+	if err := r.Client.Status().Patch(ctx, after, patch); err != nil {
 		return fmt.Errorf("machines: status: %w", err)
 	}
-	r.publish(ctx, f, before.Status.ProviderStatus)
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/provider/unmanaged"
 	"github.com/metalab-dev/metalab/controller/mosk/unapplied"
 )
 
@@ -87,7 +88,7 @@ var written = []struct {
 
 // conditionsOf returns the conditions of a Machine. Those of other types stay.
 func conditionsOf(f *facts, d decision, was []baremetalv1.Condition) (out []baremetalv1.Condition) {
-	others := slices.Clone(was)
+	others := unmanaged.Without(was)
 	for _, w := range written {
 		others = slices.DeleteFunc(others, func(c baremetalv1.Condition) bool { return c.Type == w.kind })
 		if c := w.of(f, d, was); c != nil {
