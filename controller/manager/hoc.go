@@ -23,6 +23,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/mosk/provider/plans"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
 	"github.com/metalab-dev/metalab/controller/mosk/workload"
+	"github.com/metalab-dev/metalab/controller/mosk/unapplied"
 	"github.com/metalab-dev/metalab/controller/webhook"
 )
 
@@ -138,6 +139,9 @@ func addProvider(_ context.Context, s *Set) error {
 		reader := s.mgr.GetAPIReader() // what was deployed just now counts
 		s.addHook(webhook.Clusters, webhook.ClustersHandler(func(ctx context.Context, after *clusterv1.Cluster) error {
 			return release.Admit(ctx, reader, after)
+		}), c.Namespaces...)
+		s.addHook(webhook.Fields, webhook.FieldsHandler(func(kind string, object any) string {
+			return unapplied.Message(unapplied.Set(kind, object))
 		}), c.Namespaces...)
 	}
 	ofPlans, err := plans.New(plans.Config{

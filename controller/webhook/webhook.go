@@ -2,7 +2,7 @@
 // cluster: what the CEL policies of controller/config cannot decide. That for BareMetalHosts
 // refuses annotations whose JSON is invalid; the messages are Metal3's (B-270). That for
 // HostOSConfigurationModules asks whether modules are used, and that for Clusters whether
-// there is an upgrade to a release.
+// there is an upgrade to a release; one more warns of fields that nothing acts on.
 //
 // The package does not act on the annotations: controller/metal3/host does. It does not know what
 // uses a module, or which releases follow: controller/mosk/hostos and controller/mosk/provider do.

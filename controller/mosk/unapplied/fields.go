@@ -1,8 +1,10 @@
 package unapplied
 
-// Fields are the fields of each kind that nothing acts on, as paths in the object.
+// Fields are the fields of each kind that nothing acts on, as paths in the object. A field covers
+// those below it.
 var Fields = map[string][]string{
 	"Cluster": {
+		"spec.clusterNetwork",
 		value + "tls",
 		value + "maxWorkerPrepareCount",
 		value + "dedicatedControlPlane",
@@ -10,8 +12,7 @@ var Fields = map[string][]string{
 		value + "containerRegistries",
 	},
 	"Machine": {
-		"spec.versions.kubelet",
-		"spec.versions.controlPlane",
+		"spec.versions",
 		"spec.taints",
 		value + "ansibleExtraPassthrough",
 		value + "nodeLabels",
@@ -29,8 +30,16 @@ var Fields = map[string][]string{
 	},
 	"KaaSRelease": {
 		"spec.bootstrap",
-		"spec.supportedClusterReleases[].tag",
 		"spec.supportedClusterReleases[].availableUpgrades[].rebootRequired",
+		"spec.management.helmReleases[].required",
+		"spec.management.helmReleases[].requiresPersistentVolumes",
+		"spec.management.helmReleases[].localVolumes",
+		"spec.regional[].helmReleases[].required",
+		"spec.regional[].helmReleases[].requiresPersistentVolumes",
+		"spec.regional[].helmReleases[].localVolumes",
+		"spec.regionalHelmReleases[].required",
+		"spec.regionalHelmReleases[].requiresPersistentVolumes",
+		"spec.regionalHelmReleases[].localVolumes",
 	},
 	"ClusterRelease": {
 		"spec.helm.releases[].required",
@@ -39,7 +48,33 @@ var Fields = map[string][]string{
 		"spec.helm.controller.required",
 		"spec.helm.controller.requiresPersistentVolumes",
 		"spec.helm.controller.localVolumes",
+		"spec.images",
 		"spec.allowedNodeLabels",
+	},
+	"LCMCluster": {
+		"spec.components",
+		"spec.helmControllerHAEnabled",
+		"spec.helmControllerFromExternalChart",
+		"spec.deploymentSecretName",
+		"spec.kubeconfigSecretName",
+		"spec.agentDataSecretName",
+		"spec.mkeTLSSecretName",
+		"spec.dedicatedControlPlane",
+		"spec.images",
+		"spec.maxWorkerPrepareCount",
+		"spec.nodesRebootRequired",
+		"spec.oidc",
+		"spec.mcrVersion",
+		"spec.mkeUpgradeAttempts",
+	},
+	"LCMMachine": {
+		"spec.components",
+		"spec.deploymentSecretName",
+		"spec.kubeconfigSecretName",
+		"spec.tlsSecretName",
+		"spec.rhelLicenseSubscription",
+		"spec.mcrVersion",
+		"spec.serviceAccount",
 	},
 	// In the order of the specification: the layout of the disks, which the image has, and the
 	// boot loader. A software RAID of a profile has partitions as members, and Metal3's spec.raid
@@ -60,3 +95,9 @@ var Fields = map[string][]string{
 
 // value is where Clusters and Machines have the provider's part of their spec.
 const value = "spec.providerSpec.value."
+
+// defaults are values that the API gives fields that nobody has set, by kind and field.
+var defaults = map[[2]string]any{
+	{"LCMCluster", "spec.dedicatedControlPlane"}: true,
+	{"LCMCluster", "spec.mkeUpgradeAttempts"}:    5.0,
+}

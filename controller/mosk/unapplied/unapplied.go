@@ -25,18 +25,18 @@ func Set(kind string, o any) (out []string) {
 		return nil
 	}
 	for _, field := range fields {
-		if has(object, strings.Split(field, ".")) {
+		if has(object, strings.Split(field, "."), defaults[[2]string{kind, field}]) {
 			out = append(out, field)
 		}
 	}
 	return out
 }
 
-// has reports whether a value sets the field that names lead to. A name that ends with [] is
-// that of a list, of which one element with the field is enough.
-func has(value any, names []string) bool {
+// has reports whether a value sets the field that names lead to, to another value than standard.
+// A name that ends with [] is that of a list, of which one element with the field is enough.
+func has(value any, names []string, standard any) bool {
 	if len(names) == 0 {
-		return !empty(value)
+		return !empty(value) && (standard == nil || value != standard)
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
@@ -44,11 +44,11 @@ func has(value any, names []string) bool {
 	}
 	name, list := strings.CutSuffix(names[0], "[]")
 	if !list {
-		return has(object[name], names[1:])
+		return has(object[name], names[1:], standard)
 	}
 	elements, _ := object[name].([]any)
 	for _, e := range elements {
-		if has(e, names[1:]) {
+		if has(e, names[1:], standard) {
 			return true
 		}
 	}
@@ -58,7 +58,12 @@ func has(value any, names []string) bool {
 func empty(value any) bool {
 	switch v := value.(type) {
 	case map[string]any:
-		return len(v) == 0
+		for _, below := range v { // an object whose fields are all empty says nothing
+			if !empty(below) {
+				return false
+			}
+		}
+		return true
 	case []any:
 		return len(v) == 0
 	}

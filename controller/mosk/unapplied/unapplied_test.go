@@ -34,3 +34,18 @@ func TestFieldsThatAreSet(t *testing.T) {
 		t.Errorf("fields %v of a kind that the table lacks", got)
 	}
 }
+
+// What the API sets by default is no demand of the user.
+func TestDefaultsAreNotSet(t *testing.T) {
+	spec := map[string]any{"dedicatedControlPlane": true, "mkeUpgradeAttempts": 5}
+	if got := Set("LCMCluster", map[string]any{"spec": spec}); got != nil {
+		t.Errorf("Set of the defaults = %q", got)
+	}
+	spec["mkeUpgradeAttempts"] = 3
+	if diff := cmp.Diff([]string{"spec.mkeUpgradeAttempts"}, Set("LCMCluster", map[string]any{"spec": spec})); diff != "" {
+		t.Errorf("Set of another value (-want +got):\n%s", diff)
+	}
+	if got := Set("LCMCluster", map[string]any{"spec": map[string]any{"images": map[string]any{"tiller": ""}, "components": map[string]any{}}}); got != nil {
+		t.Errorf("Set of empty objects = %q", got)
+	}
+}
