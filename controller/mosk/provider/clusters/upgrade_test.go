@@ -78,6 +78,22 @@ func TestUpgradeWaitsForAllMachines(t *testing.T) {
 	}
 }
 
+// A release that no machine reaches is rolled forward by one that can follow the release before,
+// too.
+func TestBrokenReleaseIsRolledForward(t *testing.T) {
+	l := start(t, objects(lcmMachine("a", "c1", "mosk-1"), lcmMachine("b", "c1", "mosk-2"))...)
+	l.pass()
+	l.ask("mosk-2", nil)
+	l.admits(l.asks("mosk-3", nil), `spec.providerSpec.value.release: "mosk-3" can follow once all machines have "mosk-2": machine a has "mosk-1"`)
+	mended := kaasRelease("kaas-4", "2.11.0", "mosk-3")
+	mended.Spec.SupportedClusterReleases[0].AvailableUpgrades = append(mended.Spec.SupportedClusterReleases[0].AvailableUpgrades, kaasv1.AvailableUpgrade{Version: mended.Spec.SupportedClusterReleases[2].Version})
+	l.must(l.Create(t.Context(), mended))
+	l.admits(l.asks("mosk-3", nil), "")
+	if c := l.ask("mosk-3", nil); !condition(t, c, ConditionRelease).Ready || l.lcm().Spec.Release != "mosk-3" {
+		t.Errorf("condition %+v, release %s", condition(t, c, ConditionRelease), l.lcm().Spec.Release)
+	}
+}
+
 // The management cluster stays with a KaaSRelease that supports all clusters.
 func TestKaaSReleaseThatDropsTheReleaseOfACluster(t *testing.T) {
 	tenant := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "c9"}}

@@ -156,7 +156,7 @@ func Check(ctx context.Context, r client.Reader, c *clusterv1.Cluster, w Wanted,
 	if w.Management {
 		return checkOthers(ctx, r, c, w)
 	}
-	return checkMachines(ctx, r, c, from, to)
+	return checkMachines(ctx, r, c, w, from, to)
 }
 
 func checkPath(w Wanted, from, to *kaasv1.ClusterRelease) error {
@@ -178,16 +178,19 @@ func checkPath(w Wanted, from, to *kaasv1.ClusterRelease) error {
 }
 
 // checkMachines returns a Mistake when a machine of the cluster has not reached the release
-// from yet: it would leave the path.
-func checkMachines(ctx context.Context, r client.Reader, c *clusterv1.Cluster, from, to *kaasv1.ClusterRelease) error {
+// from yet, and would leave the path: its own release has no upgrade to the next one. When a
+// release is broken, so that no machine reaches it, the next one has to follow both.
+func checkMachines(ctx context.Context, r client.Reader, c *clusterv1.Cluster, w Wanted, from, to *kaasv1.ClusterRelease) error {
 	var all lcmv1.LCMMachineList
 	if err := r.List(ctx, &all, client.InNamespace(c.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: c.Name}); err != nil {
 		return fmt.Errorf("LCMMachines: %w", err)
 	}
 	var behind []string
 	for _, m := range all.Items {
-		if m.Status.Release != "" && m.Status.Release != from.Name {
-			behind = append(behind, fmt.Sprintf("%s has %q", m.Name, m.Status.Release))
+		has := m.Status.Release
+		follows := slices.ContainsFunc(Upgrades(w, has), func(u baremetalv1.ReleaseRef) bool { return u.Name == to.Name })
+		if has != "" && has != from.Name && has != to.Name && !follows {
+			behind = append(behind, fmt.Sprintf("%s has %q", m.Name, has))
 		}
 	}
 	if len(behind) == 0 {
