@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
@@ -35,7 +34,7 @@ import (
 func addHostOS(_ context.Context, s *Set) error {
 	c := hostos.Config{
 		Index: s.cfg.ModuleIndex, Namespaces: s.cfg.Namespaces,
-		Client: s.mgr.GetClient(), Wall: clock.RealClock{}, Work: s.cfg.work(),
+		Client: s.mgr.GetClient(), Work: s.cfg.work(),
 	}
 	modules, err := hostos.NewModules(c)
 	if err != nil {

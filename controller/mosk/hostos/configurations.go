@@ -174,7 +174,7 @@ func (r *Configurations) record(s *kaasv1.HostOSConfigurationStatus, generation 
 	valid := !slices.ContainsFunc(configs, func(c kaasv1.ConfigStatus) bool { return c.Error != "" })
 	s.Configs, s.IsValid, s.ObservedGeneration = configs, ptr.To(valid), generation
 	s.ContainsDeprecatedModules = slices.ContainsFunc(configs, func(c kaasv1.ConfigStatus) bool { return len(c.ModuleDeprecatedBy) > 0 })
-	now := ptr.To(metav1.NewTime(r.Wall.Now().Truncate(time.Second)))
+	now := ptr.To(metav1.NewTime(r.Clock.Now().Truncate(time.Second)))
 	if old.ObservedGeneration != generation {
 		s.SpecUpdatedAt = now
 	}

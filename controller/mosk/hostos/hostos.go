@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/controller/reconcile/events"
@@ -16,7 +15,6 @@ import (
 type Config struct {
 	queue.Work
 	Client client.Client
-	Wall   clock.PassiveClock // times in statuses
 	// HTTP fetches archives and the index. Nil means one with the Proxy of the management
 	// cluster, else with that of the environment.
 	HTTP *http.Client
@@ -31,8 +29,8 @@ type Config struct {
 
 // check returns an error when a required field is nil, and fills in the others.
 func (c *Config) check() error {
-	if c.Client == nil || c.Clock == nil || c.Wall == nil {
-		return errors.New("hostos: Config.Client, Config.Clock or Config.Wall is nil")
+	if c.Client == nil || c.Clock == nil {
+		return errors.New("hostos: Config.Client or Config.Clock is nil")
 	}
 	if c.HTTP == nil {
 		c.HTTP = &http.Client{Transport: &http.Transport{Proxy: c.proxy, TLSHandshakeTimeout: fetchTimeout}}

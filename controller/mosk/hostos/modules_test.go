@@ -15,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -99,7 +98,7 @@ func start(t *testing.T, objects ...client.Object) *lab {
 				return c.SubResource(sub).Patch(ctx, o, p, opts...)
 			},
 		}).Build()
-	c := Config{Client: l, Work: queue.Work{Clock: clock.RealClock{}}, Wall: clocktesting.NewFakePassiveClock(now.Time)}
+	c := Config{Client: l, Work: queue.Work{Clock: clocktesting.NewFakeClock(now.Time)}}
 	var err error
 	if l.modules, err = NewModules(c); err != nil {
 		t.Fatal(err)

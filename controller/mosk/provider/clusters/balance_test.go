@@ -215,7 +215,7 @@ func TestStagesOfADeployment(t *testing.T) {
 		l.must(l.Get(t.Context(), key, &s))
 		var all []string
 		for _, x := range s.Stages {
-			if x.Success != (x.Status == kaasv1.StageSuccess) || (x.Message == "") != (x.Status == kaasv1.StageSuccess || x.Status == kaasv1.StageNotStarted) || x.Timestamp == nil {
+			if x.Success != (x.Status == kaasv1.StageSuccess) || (x.Message == "") != (x.Status == kaasv1.StageSuccess || x.Status == kaasv1.StageNotStarted) || x.Timestamp == nil || !x.Timestamp.Time.Equal(labTime) {
 				t.Errorf("stage %+v", x)
 			}
 			all = append(all, x.Name+": "+string(x.Status))

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,8 +64,7 @@ type Config struct {
 	Client client.Client
 	// Reader reads Secrets past the cache, which must not hold those of all namespaces.
 	Reader client.Reader
-	Wall   clock.PassiveClock // times in objects; nil means the real clock
-	Server string             // https URL of the API, as servers reach it
+	Server string // https URL of the API, as servers reach it
 	// Balancer makes load balancers. Nil means that others make them: loadBalancerHost is
 	// their address.
 	Balancer Balancer
@@ -84,9 +82,6 @@ type Reconciler struct {
 func New(c Config) (*Reconciler, error) {
 	if c.Client == nil || c.Reader == nil || c.Clock == nil {
 		return nil, errors.New("clusters: Config.Client, Config.Reader or Config.Clock is nil")
-	}
-	if c.Wall == nil {
-		c.Wall = clock.RealClock{}
 	}
 	u, err := url.Parse(c.Server)
 	if err != nil || u.Hostname() == "" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -29,6 +31,9 @@ import (
 )
 
 var key = client.ObjectKey{Namespace: "lab", Name: "c1"}
+
+// labTime is the time of the lab, which is not that of the wall.
+var labTime = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // lab is an API with a reconciler, whose writes it counts.
 type lab struct {
@@ -69,7 +74,7 @@ func start(t testing.TB, objects ...client.Object) *lab {
 		},
 	})
 	var err error
-	l.r, err = New(Config{Client: counted, Reader: l, Work: queue.Work{Clock: clock.RealClock{}}, Server: "https://192.0.2.1:6443"})
+	l.r, err = New(Config{Client: counted, Reader: l, Work: queue.Work{Clock: clocktesting.NewFakeClock(labTime)}, Server: "https://192.0.2.1:6443"})
 	l.must(err)
 	return l
 }

@@ -92,7 +92,7 @@ func (r *Reconciler) recordStages(ctx context.Context, c *clusterv1.Cluster, mac
 	if s.ReleaseRefs.Current != nil {
 		out.Release = s.ReleaseRefs.Current.Name
 	}
-	now := metav1.NewTime(r.Wall.Now().Truncate(1e9)) // as JSON has it
+	now := metav1.NewTime(r.Clock.Now().Truncate(1e9)) // as JSON has it
 	out.Stages = progress(current.Stages, facts, now)
 	switch {
 	case !created:

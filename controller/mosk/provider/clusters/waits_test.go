@@ -22,6 +22,9 @@ func (l *lab) newEvents(before *[]string) (out []string) {
 	var list corev1.EventList
 	l.must(l.List(l.t.Context(), &list))
 	for _, e := range list.Items {
+		if !e.LastTimestamp.Time.Equal(labTime) {
+			l.t.Errorf("the event %q is of %s, want %s", e.Message, e.LastTimestamp, labTime)
+		}
 		if text := fmt.Sprintf("%s %s: %s (%d)", e.Type, e.Reason, e.Message, e.Count); !slices.Contains(*before, text) {
 			out = append(out, text)
 		}
