@@ -348,7 +348,7 @@ var Table = []Row{
 		// It is a part of a boot image: it links no client of Kubernetes and no Helm.
 		Package: "agent/lcm", May: []string{"agent/unit", "agent/broker", "agent/job", "agent/kubeapi", "agent/lcm/play", "agent/ledger", "agent/sys", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/hostos/module"},
 		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "helm.sh/..."}),
-		Tests: []string{"guest/debian", "guest/sandbox", "fixtures", "scenarios/prerequisites"},
+		Tests: []string{"guest/debian", "guest/sandbox", "fixtures", "scenarios/prerequisites", "scenarios/sample"},
 	},
 	{Package: "agent/lcm/play", May: []string{"agent/sys"}, Never: slices.Concat(sockets, files, kubernetes)}, // it is data
 	{
