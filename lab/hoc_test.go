@@ -27,6 +27,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/maintenance"
+	"github.com/metalab-dev/metalab/controller/mosk/workload"
 	"github.com/metalab-dev/metalab/fixtures"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 )
@@ -130,7 +131,7 @@ func (l hocLab) maintain(t *testing.T, as *rest.Config) {
 		}
 	}
 	c := newClient(t, as)
-	s := maintenance.Service{Client: c, Workload: func(context.Context, string, string) (client.Client, error) { return c, nil }}
+	s := maintenance.Service{Client: c, Workload: func(context.Context, string, string) (workload.API, error) { return workload.API{Client: c}, nil }}
 	r := maintenance.Request{Machine: l.key("w-0"), Reason: lcmv1.ReasonDelete}
 	walk := func(what string, step func(context.Context, maintenance.Request) (maintenance.Progress, error)) {
 		t.Helper()
