@@ -21,8 +21,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/mosk/provider/network"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/plans"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
-	"github.com/metalab-dev/metalab/controller/mosk/workload"
 	"github.com/metalab-dev/metalab/controller/mosk/unapplied"
+	"github.com/metalab-dev/metalab/controller/mosk/workload"
 	"github.com/metalab-dev/metalab/controller/webhook"
 )
 

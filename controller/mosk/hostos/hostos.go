@@ -35,7 +35,7 @@ func (c *Config) check() error {
 	if c.HTTP == nil {
 		c.HTTP = &http.Client{Transport: &http.Transport{Proxy: c.proxy, TLSHandshakeTimeout: fetchTimeout}}
 	}
-	c.events = events.New(c.Client, c.Wall)
+	c.events = events.New(c.Client, c.Clock)
 	return nil
 }
 

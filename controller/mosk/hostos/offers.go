@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
@@ -104,13 +103,5 @@ func older(lists []kaasv1.HostOSConfigurationModules, name string) []kaasv1.Host
 
 // warn publishes an Event about a list.
 func (c *Config) warn(ctx context.Context, o *kaasv1.HostOSConfigurationModules, reason, message string) {
-	now := metav1.NewTime(c.Wall.Now())
-	c.events.Publish(ctx, corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: o.Name + "-", Namespace: metav1.NamespaceDefault}, // a list has no namespace
-		InvolvedObject: corev1.ObjectReference{
-			APIVersion: kaasv1.GroupVersion.String(), Kind: "HostOSConfigurationModules", Name: o.Name, UID: o.UID,
-		},
-		Type: corev1.EventTypeWarning, Reason: reason, Message: message, Count: 1, FirstTimestamp: now, LastTimestamp: now,
-		Source: corev1.EventSource{Component: "hostos-modules"},
-	})
+	c.events.About(ctx, "hostos-modules", o, corev1.EventTypeWarning, reason, message)
 }
