@@ -42,6 +42,7 @@ func TestAdmissionOfTheFamilyHOC(t *testing.T) {
 	ns := freshNamespace(t, c)
 	t.Run("kinds", func(t *testing.T) { kindsOfHOC(t, api) })
 	t.Run("new objects", func(t *testing.T) { newObjectsOfHOC(t, c, ns) })
+	t.Run("unknown fields", func(t *testing.T) { strictOfHOC(t, c, ns) })
 	t.Run("defaults", func(t *testing.T) { defaultsOfHOC(t, c, ns) })
 	t.Run("changes", func(t *testing.T) { changesOfHOC(t, c, ns) })
 	t.Run("secrets in other namespaces", func(t *testing.T) { foreignSecrets(t, c, ns) })
@@ -177,6 +178,28 @@ const allOfAProfile = `{"spec":{
 // profileDevice is a BareMetalHostProfile with one disk of these fields.
 func profileDevice(fields string) string { return `{"spec":{"devices":[{"device":{` + fields + `}}]}}` }
 
+// strictOfHOC creates objects as kubectl does, which asks for the refusal of unknown fields.
+func strictOfHOC(t *testing.T, c client.Client, ns string) {
+	strict := client.WithFieldValidation(c, metav1.FieldValidationStrict)
+	for _, tt := range []struct {
+		apiVersion, kind, text string
+		want                   []string
+	}{
+		{ipamV1, "L2Template", `{"spec":{"npTemplate":"version: 2","newer":true,"l3Layout":[{"subnetName":"a","newer":1}]}}`, nil},
+		{kaasV1, "Proxy", `{"spec":{"httpProxy":"http://a","newer":true}}`, nil},
+		{clusterV1, "Machine", `{"spec":{"providerSpec":{"value":{"hostSelector":{"matchLabel":{"a":"b"}}}}}}`, []string{"unknown field", "hostSelector.matchLabel"}},
+		{kaasV1, "GracefulRebootRequest", `{"spec":{"machine":["a"]}}`, []string{"unknown field", "spec.machine"}},
+		{metal3V1, "BareMetalHostProfile", profileDevice(`"byname":"/dev/sda"`), []string{"unknown field", "byname"}},
+		{metal3V1, "BareMetalHostProfile", `{"spec":{"devices":[{"device":{"minSizeGiB":60.5,"wipeDevice":{"eraseMetadata":{"enabled":true,"newer":1}}},"partitions":[{"sizeGiB":0.2}]}],
+			"grubConfig":{"toDeviceFailOver":"/dev/sdb"},"volumeGroups":[{"name":"a","devices":[{"type":"hdd","softRaidDevice":"/dev/md0"}]}]}}`, nil},
+		{clusterV1, "Machine", `{"spec":{"providerSpec":{"value":{"ansibleExtraPassthrough":{"a":[1]}}}}}`, nil},
+		{clusterV1, "Machine", `{"spec":{"providerSpec":{"value":{"ansibleExtraPassthrough":"a: 1"}}}}`, nil},
+		{clusterV1, "Cluster", `{"spec":{"providerSpec":{"value":{"helmReleases":[{"name":"a","enabled":false}]}}}}`, nil},
+	} {
+		denied(t, tt.kind+": "+tt.text, strict.Create(t.Context(), parsed(t, tt.apiVersion, tt.kind, ns, tt.text), client.DryRunAll), tt.want...)
+	}
+}
+
 func newObjectsOfHOC(t *testing.T, c client.Client, ns string) {
 	const config1 = `"module":"sysctl","moduleVersion":"1.0.0"`
 	for _, tt := range []struct {
@@ -254,6 +277,15 @@ func newObjectsOfHOC(t *testing.T, c client.Client, ns string) {
 		{"machine", clusterV1, "Machine", `{"spec":{"providerSpec":{"value":{"apiVersion":"baremetal.k8s.io/v1alpha1","kind":"BareMetalMachineProviderSpec","hostSelector":{"matchLabels":{"a":"b"}}}}}}`, nil},
 		{"machine without a provider", clusterV1, "Machine", `{"spec":{}}`, []string{"spec.providerSpec", "Required"}},
 		{"another gate", clusterV1, "Machine", `{"spec":{"providerSpec":{"value":{"day1Provisioning":"later"}}}}`, []string{"day1Provisioning", `"manual", "auto"`}},
+		{"machine with a field of another version", clusterV1, "Machine", `{"spec":{"providerSpec":{"value":{"secureOverlay":true,"day1Provisioning":"auto","day1Deployment":"auto","deletionPolicy":"graceful","delete":false}}}}`, nil},
+		{"misspelt policy", clusterV1, "Machine", `{"spec":{"providerSpec":{"value":{"deletionPolcy":"graceful"}}}}`, []string{"unknown field that is spelt like deletionPolicy: correct the name"}},
+		{"selector in lower case", clusterV1, "Machine", `{"spec":{"providerSpec":{"value":{"hostselector":{"matchLabels":{"a":"b"}}}}}}`, []string{"spelt like hostSelector"}},
+		{"misspelt gate", clusterV1, "Machine", `{"spec":{"providerSpec":{"value":{"day1Provisoning":"manual"}}}}`, []string{"spelt like day1Provisioning"}},
+		{"misspelt limit", clusterV1, "Cluster", `{"spec":{"providerSpec":{"value":{"maxWorkersUpgradeCount":2}}}}`, []string{"spelt like maxWorkerUpgradeCount"}},
+		{"both limits", clusterV1, "Cluster", `{"spec":{"providerSpec":{"value":{"maxWorkerUpgradeCount":2,"maxWorkerPrepareCount":3,"secureOverlay":true}}}}`, nil},
+		{"template without clusterRef", ipamV1, "L2Template", `{"metadata":{"labels":{"cluster.sigs.k8s.io/cluster-name":"c1"}},"spec":{"npTemplate":"version: 2","l3Layout":[{"subnetName":"lcm","scope":"global"}]}}`, nil},
+		{"older spelling of machinesTypes", lcmV1, "LCMCluster", `{"spec":{"machineTypes":{"control":[]},"managementClusterEndpoint":{"host":"a","port":1},"helmControllerServiceAccountName":"h"}}`, nil},
+		{"neither spelling of machinesTypes", lcmV1, "LCMCluster", `{"spec":{"managementClusterEndpoint":{"host":"a","port":1},"helmControllerServiceAccountName":"h"}}`, []string{"give machinesTypes"}},
 		{"another deletion policy", clusterV1, "Machine", `{"spec":{"providerSpec":{"value":{"deletionPolicy":"soon"}}}}`, []string{"deletionPolicy"}},
 
 		{"profile with all fields", metal3V1, "BareMetalHostProfile", allOfAProfile, nil},

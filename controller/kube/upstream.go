@@ -110,7 +110,7 @@ func buildServer(ctx context.Context, o *options.Options, fast *inProcessStore, 
 	// chain. Upgrade check: TestWritesAreRefusedWithoutSpace.
 	build := c.Aggregator.GenericConfig.BuildHandlerChainFunc
 	c.Aggregator.GenericConfig.BuildHandlerChainFunc = func(h http.Handler, c *genericserver.Config) http.Handler {
-		return refuseWithoutSpace(space, build(h, c))
+		return refuseWithoutSpace(space, tolerateUnknown(build(h, c)))
 	}
 	chain, err := serverChain(c, nodes)
 	if err != nil {
