@@ -292,8 +292,8 @@ func (f *fleet) change(value int) {
 func TestChangeOfAConfigurationIsWrittenOnce(t *testing.T) {
 	f := newFleet(t, 50)
 	want := map[string]int{
-		"hostosconfigurations/tuning/status: observedGeneration specUpdatedAt updatedAt": 1,
-		"hostosconfigurations/tuning/status: machinesStates":                             1,
+		"hostosconfigurations/tuning/status: observedGeneration specUpdatedAt updatedAt":      1,
+		"hostosconfigurations/tuning/status: conditions machinesDone machinesStates progress": 1,
 	}
 	for i := range f.machines {
 		if lcmMachine := "lcmmachines/" + f.name(i); selected(i) {

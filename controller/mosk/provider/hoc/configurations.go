@@ -163,7 +163,9 @@ func (r *configurations) reconcile(ctx context.Context, key types.NamespacedName
 	if validated(&o) && stageOf(&o) != removed {
 		o.Status.StateItems = record(names(&o), there)
 	}
-	summarize(&o, states, metav1.NewTime(r.Clock.Now()).Rfc3339Copy())
+	if summarized(&o) {
+		summarize(&o, states, metav1.NewTime(r.Clock.Now()).Rfc3339Copy())
+	}
 	published := notices(&o, before.Status, states)
 	o.Status.MachinesStates = nil
 	if len(states) > 0 {

@@ -30,6 +30,13 @@ const (
 	reasonDeleting     = "Deleting"
 )
 
+// summarized reports whether the summary follows the present spec. While the spec is not
+// validated, the summary of the generation before stays, as its observedGeneration says: the
+// validation follows at once, and both are one write then.
+func summarized(o *kaasv1.HostOSConfiguration) bool {
+	return stageOf(o) == removed || o.Status.ObservedGeneration == o.Generation || len(o.Status.Conditions) == 0
+}
+
 // summarize writes what an operator looks for first: how many machines are done, the latest
 // failure and the conditions. states have all details; now is the time of a condition's change.
 func summarize(o *kaasv1.HostOSConfiguration, states map[string]kaasv1.ConfigMachineState, now metav1.Time) {
