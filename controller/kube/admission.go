@@ -96,8 +96,8 @@ func awaitPolicies(ctx context.Context, c *rest.Config, families []string) error
 	return nil
 }
 
-// matchedResource returns the resource that a policy matches. Each policy of
-// controller/config matches a single one.
+// matchedResource returns the resource that a policy matches, the first one of several: that of its
+// example.
 func matchedResource(policy *unstructured.Unstructured) (schema.GroupVersionResource, error) {
 	b, err := policy.MarshalJSON()
 	if err != nil {
