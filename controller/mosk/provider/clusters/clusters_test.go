@@ -329,8 +329,8 @@ func TestClusterOfAnotherProviderStays(t *testing.T) {
 	if len(c.Finalizers) > 0 || !apierrors.IsNotFound(l.Get(t.Context(), key, new(lcmv1.LCMCluster))) {
 		t.Errorf("the Cluster is %+v", c)
 	}
-	want := `nothing here acts for the provider "openstack": the label kaas.mirantis.com/provider that is acted on is "baremetal"`
-	if got := condition(t, c, "Provider"); got.Ready || got.Message != want {
+	want := `the bare metal provider does not act on an object of the provider "openstack": the label kaas.mirantis.com/provider that it acts on is "baremetal"`
+	if got := condition(t, c, "Provider"); !got.Ready || got.Message != want {
 		t.Errorf("condition %+v, want %q", got, want)
 	}
 	c.Labels = map[string]string{clusterv1.ProviderLabel: "baremetal"}

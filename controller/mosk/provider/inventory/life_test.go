@@ -252,10 +252,10 @@ func TestObjectsOfOtherProvidersStay(t *testing.T) {
 			t.Errorf("it writes %q", w)
 		}
 	}
-	if got := l.credential("account"); got.Spec.Password.Value == "" || got.Status.ErrorMessage != "nothing acts on this object: give it the label kaas.mirantis.com/provider=baremetal" {
+	if got := l.credential("account"); got.Spec.Password.Value == "" || got.Status.ErrorMessage != "the bare metal provider does not act on this object: give it the label kaas.mirantis.com/provider=baremetal" {
 		t.Errorf("the credential says %q", got.Status.ErrorMessage)
 	}
-	if got := l.inventory("node").Status.ErrorMessage; !strings.Contains(got, `nothing here acts for the provider "vsphere"`) {
+	if got := l.inventory("node").Status.ErrorMessage; !strings.Contains(got, `an object of the provider "vsphere"`) {
 		t.Errorf("the inventory says %q", got)
 	}
 	c, i = l.credential("account"), l.inventory("node")

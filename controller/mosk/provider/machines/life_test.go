@@ -478,7 +478,7 @@ func TestMachineOfAnotherProviderStays(t *testing.T) {
 		l.settle()
 		status := l.machine("m").Status.ProviderStatus
 		if want := []string{"patch status of *v1alpha1.Machine m"}; !cmp.Equal(want, l.writes) || status == nil || len(status.Conditions) != 1 ||
-			status.Conditions[0].Type != "Provider" || status.Conditions[0].Ready || !strings.Contains(status.Conditions[0].Message, "kaas.mirantis.com/provider") {
+			status.Conditions[0].Type != "Provider" || !status.Conditions[0].Ready || !strings.Contains(status.Conditions[0].Message, "kaas.mirantis.com/provider") {
 			t.Errorf("%q: writes %q, status %+v", provider, l.writes, status)
 		}
 		m = l.machine("m")

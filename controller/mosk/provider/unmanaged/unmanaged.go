@@ -26,14 +26,15 @@ func Message(o client.Object, finalizer string) string {
 	case label == clusterv1.ProviderBareMetal || controllerutil.ContainsFinalizer(o, finalizer):
 		return ""
 	case !labelled:
-		return fmt.Sprintf("nothing acts on this object: give it the label %s=%s", clusterv1.ProviderLabel, clusterv1.ProviderBareMetal)
+		return fmt.Sprintf("the bare metal provider does not act on this object: give it the label %s=%s", clusterv1.ProviderLabel, clusterv1.ProviderBareMetal)
 	}
-	return fmt.Sprintf("nothing here acts for the provider %q: the label %s that is acted on is %q", label, clusterv1.ProviderLabel, clusterv1.ProviderBareMetal)
+	return fmt.Sprintf("the bare metal provider does not act on an object of the provider %q: the label %s that it acts on is %q", label, clusterv1.ProviderLabel, clusterv1.ProviderBareMetal)
 }
 
-// With returns conditions with that of the provider, which has a message of Message.
+// With returns conditions with that of the provider, which has a message of Message. It is ready:
+// HostOSConfigurations apply to the Machines of all providers that are Ready.
 func With(conditions []baremetalv1.Condition, message string) []baremetalv1.Condition {
-	return append(Without(conditions), baremetalv1.Condition{Type: ConditionProvider, Message: message})
+	return append(Without(conditions), baremetalv1.Condition{Type: ConditionProvider, Ready: true, Message: message})
 }
 
 // Without returns conditions without that of the provider.
