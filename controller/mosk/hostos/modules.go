@@ -122,6 +122,7 @@ func (r *Modules) reconcile(ctx context.Context, req ctrl.Request) (failed bool,
 		}
 	}
 	deprecate(&o, list.Items)
+	o.Status.Summary = summary(o.Status.Modules)
 	if equality.Semantic.DeepEqual(before.Status, o.Status) {
 		return failed, nil
 	}
@@ -130,6 +131,33 @@ func (r *Modules) reconcile(ctx context.Context, req ctrl.Request) (failed bool,
 		return failed, fmt.Errorf("hostos: status of modules %s: %w", o.Name, err)
 	}
 	return failed, nil
+}
+
+// maxSummary limits the summary of a list, in bytes: a column of kubectl is one line.
+const maxSummary = 1024
+
+// summary returns each module with its state, those with errors first, then by state.
+func summary(modules []kaasv1.ModuleStatus) string {
+	var parts []string
+	for _, state := range []kaasv1.ModuleState{kaasv1.ModuleError, kaasv1.ModuleDeprecated, kaasv1.ModuleAvailable} {
+		for _, m := range modules {
+			if m.State == state {
+				parts = append(parts, fmt.Sprintf("%s %s %s", m.Name, m.Version, state))
+			}
+		}
+	}
+	text, used := "", 0
+	for i, part := range parts {
+		if used+len(part) > maxSummary {
+			return fmt.Sprintf("%s and %d more", text, len(parts)-i)
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += part
+		used = len(text)
+	}
+	return text
 }
 
 // load returns the status of a module: the known one if its archive was loaded, else the

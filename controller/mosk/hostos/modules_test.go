@@ -3,6 +3,7 @@ package hostos
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -279,4 +280,30 @@ func raw(t *testing.T, values any) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// The summary has all modules of a list with their states, not the first one's alone, and has a
+// bound.
+func TestSummaryHasAllModules(t *testing.T) {
+	repo := serve(t)
+	b, sum := archive(t, "level", "1.0.0", "")
+	newer, sumNewer := archive(t, "level", "1.1.0", "deprecates: [{version: 1.0.0}]\n")
+	repo.files["/1"], repo.files["/2"] = b, newer
+	l := start(t, list("m",
+		kaasv1.Module{Name: "level", Version: "1.0.0", SHA256Sum: sum, URL: repo.URL + "/1"},
+		kaasv1.Module{Name: "level", Version: "1.1.0", SHA256Sum: sumNewer, URL: repo.URL + "/2"},
+		kaasv1.Module{Name: "height", Version: "2.0.0", SHA256Sum: sum, URL: repo.URL + "/none"}))
+	o, _ := l.load(t, "m")
+	if want := "height 2.0.0 error, level 1.0.0 deprecated, level 1.1.0 available"; o.Status.Summary != want {
+		t.Errorf("summary %q, want %q", o.Status.Summary, want)
+	}
+	many := make([]kaasv1.ModuleStatus, 512)
+	for i := range many {
+		many[i] = kaasv1.ModuleStatus{Name: "module", Version: "1.0.0", State: kaasv1.ModuleAvailable}
+	}
+	got := summary(many)
+	shown := strings.Count(got, "available")
+	if len(got) > maxSummary+40 || !strings.HasSuffix(got, fmt.Sprintf("available and %d more", len(many)-shown)) {
+		t.Errorf("summary of %d modules, which shows %d, in %d bytes: %q", len(many), shown, len(got), got)
+	}
 }

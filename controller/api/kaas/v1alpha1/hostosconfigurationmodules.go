@@ -44,6 +44,10 @@ const (
 type HostOSConfigurationModulesStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Summary has each module with its state, those with errors first: a column of kubectl shows
+	// the first element of a list alone.
+	// +optional
+	Summary string `json:"summary,omitempty"`
 	// Modules are the results of spec.modules, in their order.
 	// +optional
 	Modules []ModuleStatus `json:"modules,omitempty"`
@@ -84,8 +88,7 @@ type ModuleStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=hostosconfigurationmodules,scope=Cluster,shortName=hocm
 // +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="States",type=string,JSONPath=`.status.modules[*].state`
-// +kubebuilder:printcolumn:name="Modules",type=string,priority=1,JSONPath=`.spec.modules[*].name`
+// +kubebuilder:printcolumn:name="Modules",type=string,JSONPath=`.status.summary`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type HostOSConfigurationModules struct {
 	metav1.TypeMeta   `json:",inline"`
