@@ -42,6 +42,7 @@ func TestAdmissionOfTheFamilyHOC(t *testing.T) {
 	ns := freshNamespace(t, c)
 	t.Run("kinds", func(t *testing.T) { kindsOfHOC(t, api) })
 	t.Run("new objects", func(t *testing.T) { newObjectsOfHOC(t, c, ns) })
+	t.Run("webhooks", func(t *testing.T) { webhooksOfHOC(t, c) })
 	t.Run("unknown fields", func(t *testing.T) { strictOfHOC(t, c, ns) })
 	t.Run("defaults", func(t *testing.T) { defaultsOfHOC(t, c, ns) })
 	t.Run("changes", func(t *testing.T) { changesOfHOC(t, c, ns) })
@@ -177,6 +178,19 @@ const allOfAProfile = `{"spec":{
 
 // profileDevice is a BareMetalHostProfile with one disk of these fields.
 func profileDevice(fields string) string { return `{"spec":{"devices":[{"device":{` + fields + `}}]}}` }
+
+// webhooksOfHOC has the API check the expressions of the webhooks' configurations.
+func webhooksOfHOC(t *testing.T, c client.Client) {
+	for _, file := range []string{"hostosconfigurationmodules.yaml", "cluster.yaml", "fields.yaml"} {
+		hook, err := config.Webhook(file, "https://192.0.2.1/hook", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		denied(t, file, c.Create(t.Context(), hook, client.DryRunAll))
+		hook.Webhooks[0].MatchConditions[0].Expression += " &&"
+		denied(t, file+" with a mistake", c.Create(t.Context(), hook, client.DryRunAll), "matchConditions[0].expression")
+	}
+}
 
 // strictOfHOC creates objects as kubectl does, which asks for the refusal of unknown fields.
 func strictOfHOC(t *testing.T, c client.Client, ns string) {
