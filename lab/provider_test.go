@@ -193,6 +193,7 @@ func (p providerLab) create() {
 func (p providerLab) state(h *metal3.BareMetalHost, state metal3.ProvisioningState) {
 	p.t.Helper()
 	h.Status.Provisioning.State, h.Status.OperationalStatus = state, metal3.OperationalStatusOK
+	h.Status.PoweredOn = state == metal3.StateProvisioned
 	if err := p.Status().Update(p.t.Context(), h); err != nil {
 		p.t.Fatal(err)
 	}
