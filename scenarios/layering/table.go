@@ -255,11 +255,9 @@ var Table = []Row{
 		Tests: []string{"controller/mosk/lcm"}, // which merges the overwrites
 	},
 	{Package: "controller/nodes", Tests: []string{"controller/config", "controller/kube"}},
-	{Package: "controller/mosk/lcm/reboot", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/lcm/maintenance", "controller/reconcile/queue"}},
 	{Package: "controller/mosk/unapplied", May: []string{"controller/api/..."}, Tests: []string{"controller/config"}},
 	{Package: "controller/mosk/lcm", May: []string{"controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/reconcile/queue", "controller/reconcile/readafterwrite"}},
 	{Package: "controller/mosk/lcm/reboot", May: []string{"controller/reconcile/events", "controller/reconcile/patch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/lcm/maintenance", "controller/reconcile/queue"}},
-	{Package: "controller/mosk/lcm", May: []string{"controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/reconcile/queue", "controller/reconcile/readafterwrite"}},
 	{
 		Package: "controller/mosk/lcm/deletion", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/lcm/maintenance", "controller/mosk/workload", "controller/reconcile/queue"},
 	},
