@@ -27,6 +27,7 @@ import (
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
+// The words of Clusters and Secrets.
 const (
 	// Annotation of a Cluster asks for a Kubernetes API of its own, with the value Own. It
 	// counts when the Cluster gets its LCMCluster.
