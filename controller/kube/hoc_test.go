@@ -104,7 +104,7 @@ func kindsOfHOC(t *testing.T, api *API) {
 		}
 	}
 	want := map[string]string{
-		"HostOSConfiguration":        "namespaced [hoc] Valid,Deprecated,Modules,Error,Age +status",
+		"HostOSConfiguration":        "namespaced [hoc] Valid,Done,Modules,Failure,Error,Deprecated,Age +status",
 		"HostOSConfigurationModules": "cluster [hocm] Modules,Age +status",
 		"KaaSRelease":                "cluster [] Version,ClusterRelease,Age",
 		"ClusterRelease":             "cluster [] Version,LCMType,Age",
