@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -137,6 +138,35 @@ func notFound(c client.Client, o client.Object) func(context.Context) (bool, err
 	return func(ctx context.Context) (bool, error) {
 		err := c.Get(ctx, client.ObjectKeyFromObject(o), o)
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	}
+}
+
+// A token authenticates as soon as its account exists, though the server's cache is late.
+func TestTokensOfNewAccountsAuthenticate(t *testing.T) {
+	api := sharedAPI(t)
+	admin, err := kubernetes.NewForConfig(api.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns := freshNamespace(t, clientFor(t, api.RESTConfig()))
+	for i := range 100 {
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("agent-%d", i)}}
+		if _, err := admin.CoreV1().ServiceAccounts(ns).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		token, err := admin.CoreV1().ServiceAccounts(ns).CreateToken(t.Context(), account.Name, new(authenticationv1.TokenRequest), metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := rest.AnonymousClientConfig(api.RESTConfig())
+		c.BearerToken = token.Status.Token
+		agent, err := kubernetes.NewForConfig(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := agent.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), new(authenticationv1.SelfSubjectReview), metav1.CreateOptions{}); err != nil {
+			t.Fatalf("token %d: %v", i, err)
+		}
 	}
 }
 

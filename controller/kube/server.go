@@ -64,7 +64,14 @@ func serverOptions(address string, ln net.Listener, keys *pki) *options.Options 
 // without Config.FastPaths; nodes is Config.Nodes. The server ends by stop: of ctx it uses the values only.
 func startServer(ctx context.Context, address string, fast *inProcessStore, nodes bool, ln net.Listener, keys *pki, r *reporter, space func() error) (*apiServer, error) {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), r.logger()))
-	run, err := buildServer(ctx, serverOptions(address, ln, keys), fast, nodes, space)
+	o := serverOptions(address, ln, keys)
+	client, err := kubernetes.NewForConfig(keys.restConfig(ln.Addr().(*net.TCPAddr)))
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("kube: API server: %w", err)
+	}
+	readLateAccounts(o, client)
+	run, err := buildServer(ctx, o, fast, nodes, space)
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("kube: API server: %w", err)
