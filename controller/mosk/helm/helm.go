@@ -99,8 +99,11 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 		}
 	}
 	target, err := r.Target(ctx, key.Namespace, key.Name)
-	if errors.As(err, new(*workload.SecretError)) { // the Cluster's condition Kubernetes has the reason
-		return queue.SecretWait, nil
+	if errors.As(err, new(*workload.SecretError)) {
+		if deleted { // nobody can uninstall anything there: the end of the Cluster must not wait for ever
+			return 0, r.release(ctx, b)
+		}
+		return queue.SecretWait, nil // the Cluster's condition Kubernetes has the reason
 	}
 	if err != nil {
 		return 0, fmt.Errorf("helm: %w", err)
@@ -127,12 +130,17 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 	if err != nil || !deleted || len(b.Status.ReleaseStatuses) > 0 {
 		return p.after, err
 	}
+	return 0, r.release(ctx, b)
+}
+
+// release lets the API delete a bundle.
+func (r *Reconciler) release(ctx context.Context, b *lcmv1.HelmBundle) error {
 	before := b.DeepCopy()
 	controllerutil.RemoveFinalizer(b, lcmv1.HelmFinalizer)
 	if err := r.Client.Patch(ctx, b, client.MergeFrom(before)); err != nil {
-		return 0, fmt.Errorf("helm: finalizer: %w", err)
+		return fmt.Errorf("helm: finalizer: %w", err)
 	}
-	return 0, nil
+	return nil
 }
 
 // pass is one look at a bundle.

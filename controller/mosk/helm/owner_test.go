@@ -1,14 +1,18 @@
 package helm
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/workload"
+	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
 // Two Clusters that share an API have charts of equal names: the second one's is refused, and its
@@ -45,6 +49,23 @@ func TestReleaseOfAnotherBundleStays(t *testing.T) {
 	}
 	if s := reconcile(key); !s.Success || s.Revision != 1 || l.text("default", "first") != "default" {
 		t.Errorf("the first bundle after the end of the second: %+v, text %q", s, l.text("default", "first"))
+	}
+}
+
+// A Cluster's API is gone, with the Secret of its kubeconfig: the bundle waits for another, and a
+// deletion does not.
+func TestBundleWhoseAPIIsGone(t *testing.T) {
+	l := start(t)
+	l.must(l.Create(t.Context(), &lcmv1.HelmBundle{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Finalizers: []string{lcmv1.HelmFinalizer}}}))
+	l.r.Target = func(context.Context, string, string) (*rest.Config, error) { return nil, new(workload.SecretError) }
+	res, err := l.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
+	l.must(err)
+	if res.RequeueAfter != queue.SecretWait {
+		t.Errorf("the bundle is looked at after %s, want %s", res.RequeueAfter, queue.SecretWait)
+	}
+	l.must(l.Delete(t.Context(), &lcmv1.HelmBundle{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}))
+	if b := l.pass(); b != nil {
+		t.Errorf("the bundle that is deleted: finalizers %q", b.Finalizers)
 	}
 }
 
