@@ -44,7 +44,7 @@ func (s *scenario) registerMachineConfig(sc *stepRegistry) {
 	sc.Step(`^the operator (pauses|resumes) the pool$`, "sets spec.paused", func(ctx context.Context, verb string) error {
 		return s.changePool(ctx, func(p *mcv1.MachineConfigPool) { p.Spec.Paused = verb == "pauses" })
 	})
-	sc.Step(`^the pool's image is built$`, "waits until a MachineOSBuild of the pool's present configuration has succeeded", func(ctx context.Context) error {
+	sc.Step(`^the pool's image is built$`, "waits until a MachineOSBuild of the pool's present configuration has succeeded, and the MachineOSConfig has its image", func(ctx context.Context) error {
 		return s.awaitBuild(ctx, mcv1.MachineOSBuildSucceeded)
 	})
 	sc.Step(`^the pool is Updated with an image$`, "waits until the pool is Updated, and its node Done with the present configuration and an image", func(ctx context.Context) error { return s.poolIsUpdated(ctx, true) })

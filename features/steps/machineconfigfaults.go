@@ -191,12 +191,25 @@ func (s *scenario) awaitBuild(ctx context.Context, progress mcv1.BuildProgress) 
 				continue
 			}
 			text = fmt.Sprint(b.Status.Conditions)
-			if apimeta.IsStatusConditionTrue(b.Status.Conditions, string(progress)) {
+			if !apimeta.IsStatusConditionTrue(b.Status.Conditions, string(progress)) {
+				continue
+			}
+			if progress != mcv1.MachineOSBuildSucceeded {
 				return true, "", nil
 			}
+			return s.isAdopted(ctx, &b)
 		}
 		return false, text, err
 	})
+}
+
+// isAdopted looks whether the pool's MachineOSConfig has the image of a build. Until then the
+// controller asks the registry for it.
+func (s *scenario) isAdopted(ctx context.Context, b *mcv1.MachineOSBuild) (bool, string, error) {
+	c := &mcv1.MachineOSConfig{}
+	err := s.kube.Get(ctx, client.ObjectKey{Name: s.pool()}, c)
+	adopted := c.Annotations[machineconfig.CurrentBuildAnnotation] == b.Name && c.Status.CurrentImagePullSpec == b.Status.DigestedImagePushSpec
+	return err == nil && adopted, fmt.Sprintf("%s has succeeded; %v %+v", b.Name, c.Annotations, c.Status), err
 }
 
 // fileIsLocal looks whether a file of the running system was changed there, or is that of the
