@@ -42,8 +42,8 @@ func logFiles(itemName string) []string {
 }
 
 // itemLog is the output of one attempt of an item, in a file of the server. The file is written
-// anew each second in which there is output, since System has no way to append: what an agent
-// writes appears as a whole. A log that cannot be written, because the disk is full, is no failure
+// anew each second that brings output, since System has no way to append: a file of an agent
+// appears as a whole. A log that cannot be written, because the disk is full, is no failure
 // of the item. A nil *itemLog takes output and drops it.
 type itemLog struct {
 	put    func(content []byte) error

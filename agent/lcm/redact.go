@@ -21,7 +21,7 @@ const shortSecret = 4
 // have them, and each line of those with several. The zero value replaces nothing.
 type redactor struct {
 	long   []string         // the longest first: a value may contain another
-	short  []*regexp.Regexp // words, with what is on both sides of them
+	short  []*regexp.Regexp // words, with their neighbours on both sides
 	widest int              // bytes of the longest form
 }
 

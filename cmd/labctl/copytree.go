@@ -25,7 +25,7 @@ type treeServer interface {
 // links as they are. One file is in memory at a time, of several hosts a few.
 type treeCopy struct {
 	lab     treeServer
-	warn    io.Writer     // lines about what is left out: devices, pipes and sockets
+	warn    io.Writer     // lines about devices, pipes and sockets, which stay behind
 	largest chan struct{} // has room for as many large files as may be in memory
 }
 

@@ -34,7 +34,7 @@ func (s *fakeServer) Files(_ context.Context, _, name string) (control.Files, er
 	return out, nil
 }
 
-// tree describes what is in a directory: modes, contents and links.
+// tree describes the content of a directory: modes, contents and links.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}

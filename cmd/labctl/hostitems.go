@@ -33,7 +33,7 @@ type hostItem struct {
 	// Duration is that of the last attempt in the lab's time, in seconds; 0 while there is none.
 	Duration float64 `json:"durationSeconds"`
 	ExitCode int     `json:"exitCode"`          // of an attempt that has ended
-	Message  string  `json:"message,omitempty"` // also what an item waits for
+	Message  string  `json:"message,omitempty"` // also the cause for which an item waits
 }
 
 // progressNames are the states of items as HostOSConfigurations show them.

@@ -12,7 +12,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-// The webhook warns of what it is told of, and allows every object.
+// The webhook passes the handler's message on as a warning, and allows every object.
 func TestWebhookWarnsOfFields(t *testing.T) {
 	h := FieldsHandler(func(kind string, object any) string {
 		spec, _ := object.(map[string]any)["spec"].(map[string]any)

@@ -49,7 +49,7 @@ type Config struct {
 	// Kube is the configuration of the APIs. Its Dir has a directory for each, by the UID of the
 	// Cluster.
 	Kube kube.Config
-	// Prepare gives an API what its nodes need, before its kubeconfig is given away. run, if not nil,
+	// Prepare makes an API ready for its nodes, before its kubeconfig is given away. run, if not nil,
 	// is called in a goroutine until the API ends.
 	Prepare func(ctx context.Context, api *rest.Config) (run func(context.Context) error, err error)
 	Log     logr.Logger

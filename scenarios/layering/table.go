@@ -269,7 +269,7 @@ var Table = []Row{
 		Package: "controller/mosk/lcm/maintenance", May: []string{"controller/api/...", "controller/drain", "controller/mosk/lcm/item", "controller/mosk/workload", "controller/reconcile/queue"},
 		Tests: []string{"controller/config", "controller/kube"}, // whose API evicts
 	},
-	{Package: "controller/mosk/workload", May: []string{"controller/api/..."}},
+	{Package: "controller/mosk/workload", May: []string{"controller/api/..."}, Tests: []string{"guest/node"}}, // whose annotation it reads
 	{
 		// What controllers and agents compute alike, without an API.
 		Package: "controller/mosk/lcm/item", May: []string{"controller/api/..."},

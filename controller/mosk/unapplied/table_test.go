@@ -137,7 +137,7 @@ func nested(names []string) any {
 	return map[string]any{names[0]: nested(names[1:])}
 }
 
-// An object that sets a field that nothing acts on is told so: by the condition of its kind, or by
+// The API reports a field that nothing acts on: by the condition of the object's kind, or by
 // the warning that the API gives.
 func TestEachFieldOfTheTableIsFound(t *testing.T) {
 	for kind, fields := range Fields {

@@ -176,7 +176,7 @@ func parse(secret client.ObjectKey, text []byte) (*rest.Config, error) {
 	return c, nil
 }
 
-// wrongUser returns what is wrong with the user of a kubeconfig, "" when nothing is.
+// wrongUser returns the mistake in the user of a kubeconfig, "" for none.
 func wrongUser(name string, u *clientcmdapi.AuthInfo) string {
 	if u == nil {
 		return fmt.Sprintf("there is no user %q, which the current context names", name)
@@ -192,7 +192,7 @@ func wrongUser(name string, u *clientcmdapi.AuthInfo) string {
 	return ""
 }
 
-// wrongCluster returns what is wrong with the cluster of a kubeconfig, "" when nothing is.
+// wrongCluster returns the mistake in the cluster of a kubeconfig, "" for none.
 func wrongCluster(name string, c *clientcmdapi.Cluster) string {
 	switch {
 	case c == nil:

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/guest/node"
 )
 
 // kubeconfig has a server, and a user with the fields.
@@ -101,6 +102,9 @@ func TestOf(t *testing.T) {
 }
 
 func TestForeign(t *testing.T) {
+	if agentAnnotation != node.AgentAnnotation {
+		t.Errorf("the annotation %q is not the node agent's, %q", agentAnnotation, node.AgentAnnotation)
+	}
 	machine := client.ObjectKey{Namespace: "a", Name: "w-0"}
 	for account, want := range map[string]bool{
 		"": false, "system:serviceaccount:lab-nodes:w-0": false, "system:serviceaccount:a:w-0-lcm-agent": false,

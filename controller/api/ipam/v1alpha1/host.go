@@ -83,7 +83,7 @@ type L2TemplateStatus struct {
 	// Phase is Ready or Failed.
 	// +optional
 	Phase string `json:"phase,omitempty"`
-	// Reason is what is wrong with the template.
+	// Reason names the mistake in the template.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 	// SpecHash is the SHA-256 of the spec to which the phase belongs, in hexadecimal.

@@ -297,7 +297,7 @@ spec:
 	}
 }
 
-// Violations of not, dependencies and the like name what is wrong.
+// Violations of not, dependencies and the like name the mistake.
 func TestViolationsNameTheirCause(t *testing.T) {
 	s, err := ParseSchema([]byte(`{"type": "object",
 		"not": {"required": ["file", "text"]},

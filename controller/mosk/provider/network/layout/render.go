@@ -161,7 +161,7 @@ func (t *Template) Render(addresses map[Need]netip.Addr) ([]byte, error) {
 	return out, nil
 }
 
-// Check returns what is wrong with a template on every server: a Subnet that is missing, or text
+// Check returns the mistake that a template has on every server: a Subnet that is missing, or text
 // that is no template.
 func Check(t *ipamv1.L2Template, all []ipamv1.Subnet) error {
 	h := new(ipamv1.IpamHost)
