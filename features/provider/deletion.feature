@@ -36,6 +36,21 @@ Feature: Deletion of machines
     And the machine "w-0" and the node "w-0" no longer exist
     And the host becomes "available"
 
+  @H38
+  Scenario: A graceful deletion waits for the pods of the node
+    Given the server of "w-0" runs the node agent
+    And kubectl shows the node "w-0" as "Ready"
+    And the node "w-0" runs the pod "guarded", which may not be evicted
+    And the deletion policy of the machine "w-0" is "graceful"
+    When the operator demands the deletion of the machine "w-0"
+    Then the preparation of the deletion of "w-0" has started: "pod default/guarded cannot be evicted"
+    And the node "w-0" is cordoned
+    And the machine "w-0" still exists
+    When the PodDisruptionBudget of "guarded" is deleted
+    Then the machine "w-0" and the node "w-0" no longer exist
+    And the pod "guarded" is gone
+    And the host becomes "available"
+
   Scenario: Another policy asks nobody
     Given the deletion policy of the machine "w-0" is "unsafe"
     And the workload lock of the node "w-0" is active

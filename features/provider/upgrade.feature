@@ -43,6 +43,25 @@ Feature: Upgrade of a cluster
     When the operator tries to upgrade the cluster to "lab-1"
     Then it is refused with: spec.providerSpec.value.release: "lab-2" (1.1.0) cannot be upgraded to "lab-1": give one of lab-3 (1.10.0)
 
+  @H38
+  Scenario: An upgrade waits for the pods of the node
+    Given the provider has deployed a cluster with the workers "w-0"
+    And the machine "w-0" reaches the release "lab-1"
+    And the cluster has the nodes "w-0"
+    And the server of "w-0" runs the node agent
+    And kubectl shows the node "w-0" as "Ready"
+    And the node "w-0" runs the pod "guarded", which may not be evicted
+    When the operator upgrades the cluster to "lab-2"
+    Then the update of the machine "w-0" waits: "pod default/guarded cannot be evicted"
+    And the node "w-0" is cordoned
+    And the file "/etc/deployed" of "w-0" contains "lab-1"
+    When the PodDisruptionBudget of "guarded" is deleted
+    Then the machine "w-0" reaches the release "lab-2"
+    And the file "/etc/deployed" of "w-0" contains "lab-2"
+    And the pod "guarded" is gone
+    And the node "w-0" has no requests
+    And the node "w-0" is schedulable
+
   Scenario: A machine that is off leaves no release out
     Given the provider has deployed a cluster with the workers "w-0"
     And the machine "w-0" reaches the release "lab-1"

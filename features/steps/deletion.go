@@ -33,7 +33,8 @@ func (s *scenario) registerDeletions(sc *stepRegistry) {
 	sc.Step(`^the workload lock of the node "([^"]*)" fails: "([^"]*)"$`, "the same, with the state failed and this message", func(ctx context.Context, node, message string) error {
 		return s.lockNode(ctx, node, lcmv1.WorkloadLockStatus{State: lcmv1.LockFailed, ErrorMessage: message})
 	})
-	sc.Step(`^the preparation of the deletion of "([^"]*)" has (started|failed: "[^"]*"|ended)$`, "waits for prepareDeletionPhase of a Machine, and for the message of its condition PrepareDeletion; ended: it has neither", s.preparationIs)
+	sc.Step(`^the preparation of the deletion of "([^"]*)" has (started|(?:started|failed): "[^"]*"|ended)$`, "waits for prepareDeletionPhase of a Machine, and for the message of its condition PrepareDeletion; ended: it has neither", s.preparationIs)
+	sc.Step(`^the update of the machine "([^"]*)" waits: "([^"]*)"$`, "waits until the condition Maintenance of a Machine is not ready and its message contains this text", s.updateWaits)
 	sc.Step(`^the node "([^"]*)" is to be deleted$`, "waits until a Node has a NodeDeletionRequest and a NodeMaintenanceRequest", func(ctx context.Context, node string) error {
 		return s.awaitNodeRequests(ctx, node, 2)
 	})
@@ -82,17 +83,29 @@ func (s *scenario) preparationIs(ctx context.Context, name, phase string) error 
 	phase, message, _ := strings.Cut(phase, ": ")
 	message = strings.Trim(message, `"`)
 	return s.awaitMachine(ctx, name, "has prepared its deletion: "+phase, func(p *baremetalv1.MachineProviderStatus) bool {
-		var condition *baremetalv1.Condition
-		for i := range p.Conditions {
-			if p.Conditions[i].Type == baremetalv1.ConditionPrepareDeletion {
-				condition = &p.Conditions[i]
-			}
-		}
+		condition := conditionOf(p, baremetalv1.ConditionPrepareDeletion)
 		if phase == "ended" {
 			return condition == nil && p.PrepareDeletionPhase == ""
 		}
 		return condition != nil && !condition.Ready && strings.Contains(condition.Message, message) && p.PrepareDeletionPhase == phase
 	})
+}
+
+func (s *scenario) updateWaits(ctx context.Context, name, text string) error {
+	return s.awaitMachine(ctx, name, "waits: "+text, func(p *baremetalv1.MachineProviderStatus) bool {
+		c := conditionOf(p, baremetalv1.ConditionMaintenance)
+		return c != nil && !c.Ready && strings.Contains(c.Message, text)
+	})
+}
+
+// conditionOf returns nil for a condition that a Machine has not.
+func conditionOf(p *baremetalv1.MachineProviderStatus, kind string) *baremetalv1.Condition {
+	for i := range p.Conditions {
+		if p.Conditions[i].Type == kind {
+			return &p.Conditions[i]
+		}
+	}
+	return nil
 }
 
 // nodeRequests returns the names of the requests for a node.

@@ -67,9 +67,6 @@ func (s *scenario) registerMachineConfigFaults(sc *stepRegistry) {
 	sc.Step(`^the server's file "([^"]+)" is written by the daemon$`, "asserts that the file is there as a local one", func(ctx context.Context, file string) error {
 		return s.fileIsLocal(ctx, file, true)
 	})
-	sc.Step(`^the pods "([^"]*)" are bound to the server's node$`, "creates pods with spec.nodeName, as a scheduler binds them", func(ctx context.Context, names string) error {
-		return s.bindPods(ctx, names, s.server.Name)
-	})
 	sc.Step(`^the MachineConfigNode is (\w+): "([^"]*)"$`, "waits until a condition of the server's MachineConfigNode is True with this text in its message", func(ctx context.Context, conditionType, text string) error {
 		return eventually(ctx, "the MachineConfigNode is "+conditionType, func(ctx context.Context) (bool, string, error) {
 			m := &mcv1.MachineConfigNode{}

@@ -45,7 +45,7 @@ func (s *scenario) registerNodes(sc *stepRegistry) {
 	sc.Step(`^the server of "([^"]*)" runs the node agent$`, "writes the files that user data of a node write to the running system of a machine's server, and enables the unit", s.startNodeAgent)
 	sc.Step(`^the pods "([^"]*)" are bound to the node "([^"]*)"$`, "creates pods with spec.nodeName, as a scheduler binds them", s.bindPods)
 	sc.Step(`^the pod "([^"]*)" is (Running|gone)$`, "waits until a pod is Running and Ready, or does not exist", s.podIs)
-	sc.Step(`^a PodDisruptionBudget lets no pod "([^"]*)" go$`, "creates a PodDisruptionBudget that demands all pods of this name", s.guardPod)
+	sc.Step(`^(?:the node "([^"]*)"|the server's node) runs the pod "([^"]*)", which may not be evicted$`, "creates a pod with spec.nodeName, as a scheduler binds it, waits until it is Running, and creates a PodDisruptionBudget that demands it", s.runGuardedPod)
 	sc.Step(`^the PodDisruptionBudget of "([^"]*)" is deleted$`, "deletes it", func(ctx context.Context, name string) error {
 		return s.kube.Delete(ctx, &policyv1.PodDisruptionBudget{ObjectMeta: day2Meta(name)})
 	})
@@ -202,7 +202,17 @@ func (s *scenario) podIs(ctx context.Context, name, what string) error {
 	})
 }
 
-func (s *scenario) guardPod(ctx context.Context, name string) error {
+// runGuardedPod takes the server's node without the name of one.
+func (s *scenario) runGuardedPod(ctx context.Context, node, name string) error {
+	if node == "" {
+		node = s.server.Name
+	}
+	if err := s.bindPods(ctx, name, node); err != nil {
+		return err
+	}
+	if err := s.podIs(ctx, name, "Running"); err != nil {
+		return err
+	}
 	all := intstr.FromString("100%")
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: day2Meta(name), Spec: policyv1.PodDisruptionBudgetSpec{
 		MinAvailable: &all, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
