@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -25,6 +26,37 @@ func TestHost(t *testing.T) {
 		hosttest.Commands(t, s.Host(), "/root/test")
 		hosttest.ContextEndsCommand(t, s.Host(), "/root/test")
 	})
+}
+
+// Units and boots as on a host with systemd: a boot is a System of the same layer.
+func TestHostBoots(t *testing.T) {
+	needNamespaces(t)
+	rebooted := make(chan struct{}, 1)
+	config := func(number int) func(*sandbox.Config) {
+		return func(c *sandbox.Config) {
+			c.Boot = sys.Boot{ID: fmt.Sprint("boot-", number), Time: time.Unix(int64(number), 0)}
+			c.Reboot = func() { rebooted <- struct{}{} }
+		}
+	}
+	number := 1
+	s, m := booted(t, config(number))
+	if err := s.Boot(); err != nil {
+		t.Fatal(err)
+	}
+	next := func() sandbox.Host {
+		t.Helper()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		number++
+		s, _ = booted(t, config(number), func(c *sandbox.Config) { c.Store = m })
+		if err := s.Boot(); err != nil {
+			t.Fatal(err)
+		}
+		return s.Host()
+	}
+	hosttest.Units(t, s.Host(), "/var/units", func() hosttest.Host { return next() })
+	hosttest.Boots(t, s.Host(), func() hosttest.Rebooter { <-rebooted; return next() })
 }
 
 func TestBootOfASystem(t *testing.T) {

@@ -168,6 +168,108 @@ func ContextEndsCommand(t *testing.T, h Host, dir string) {
 	}
 }
 
+// Units tests the units of a system that runs systemd; dir is a directory that only the test
+// uses. reboot boots the system again and returns it.
+func Units(t *testing.T, h Host, dir string, reboot func() Host) {
+	t.Helper()
+	run := func(line string) (int, string) {
+		t.Helper()
+		var out bytes.Buffer
+		code, err := h.Exec(t.Context(), sys.Command{Args: []string{"sh", "-c", line}, Stdout: &out, Stderr: &out})
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		return code, out.String()
+	}
+	check := func(line string, wantCode int, want string) {
+		t.Helper()
+		if code, out := run(line); code != wantCode || out != want {
+			t.Errorf("%s ended with %d and %q, want %d and %q", line, code, out, wantCode, want)
+		}
+	}
+	unit := func(name, service, install string) sys.File {
+		return sys.File{Name: "/etc/systemd/system/" + name + ".service", Mode: 0o644, Content: []byte("[Service]\nType=oneshot\n" + service + "\n[Install]\n" + install + "\n")}
+	}
+	count := path.Join(dir, "count")
+	starts := "cat " + count // one line for each start of the units
+	put := func(files ...sys.File) {
+		t.Helper()
+		if err := h.Put(files...); err != nil {
+			t.Fatal(err)
+		}
+		if code, out := run("systemctl daemon-reload"); code != 0 {
+			t.Fatalf("systemctl daemon-reload ended with %d, %s", code, out)
+		}
+	}
+	stays := unit("metalab-stays", "RemainAfterExit=yes\nExecStart=/bin/sh -c 'echo started >> "+count+"'\nExecStop=/bin/sh -c 'echo stopped >> "+count+"'", "WantedBy=multi-user.target")
+	put(sys.File{Name: dir, Mode: fs.ModeDir | 0o755}, stays, unit("metalab-fails", "ExecStart=/bin/sh -c 'exit 3'", "WantedBy=multi-user.target"))
+	check("systemctl is-enabled metalab-stays", 1, "disabled\n")
+	check("systemctl is-active metalab-stays", 3, "inactive\n")
+	check("systemctl enable --quiet --now metalab-stays", 0, "")
+	check("systemctl is-enabled metalab-stays", 0, "enabled\n")
+	check("systemctl is-active metalab-stays", 0, "active\n")
+	check("systemctl start metalab-stays", 0, "") // it is active
+	check(starts, 0, "started\n")
+	check("systemctl restart metalab-stays", 0, "")
+	check(starts, 0, "started\nstopped\nstarted\n")
+	if code, _ := run("systemctl start metalab-fails"); code != 1 {
+		t.Errorf("the start of a unit that fails ended with %d, want 1", code)
+	}
+	check("systemctl is-failed metalab-fails", 0, "failed\n")
+	check("systemctl show --property ExecMainStatus --value metalab-fails", 0, "3\n")
+	check("systemctl reset-failed metalab-fails", 0, "")
+	check("systemctl is-failed metalab-fails", 1, "inactive\n")
+	if code, out := run("systemctl start metalab-never"); code != 5 {
+		t.Errorf("the start of a unit that does not exist ended with %d, %s, want 5", code, out)
+	}
+	run("rm " + count)
+	h = reboot()
+	check("systemctl is-active metalab-stays", 0, "active\n")
+	check("grep -c started "+count, 0, "1\n")
+	check("systemctl disable --quiet --now metalab-stays", 0, "")
+	check("systemctl is-active metalab-stays", 3, "inactive\n")
+	run("rm " + count)
+	h = reboot()
+	check("systemctl is-active metalab-stays", 3, "inactive\n")
+	if _, err := h.Stat(count); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a unit that is disabled has started at boot: %v, want fs.ErrNotExist", err)
+	}
+	if err := h.Remove(stays.Name, "/etc/systemd/system/metalab-fails.service", dir); err != nil {
+		t.Error(err)
+	}
+}
+
+// Rebooter is a Host that tells its boots.
+type Rebooter interface {
+	Boot() (sys.Boot, error)
+	Reboot(ctx context.Context) error
+}
+
+// Boots tests that a boot has an identity, which stays until the system is booted again.
+// await waits until a reboot that Reboot has begun is over, and returns the system.
+func Boots(t *testing.T, h Rebooter, await func() Rebooter) {
+	t.Helper()
+	boot := func() sys.Boot {
+		t.Helper()
+		b, err := h.Boot()
+		if err != nil || b.ID == "" || b.Time.IsZero() {
+			t.Errorf("Boot() = %v, %v, want its ID and time", b, err)
+		}
+		return b
+	}
+	before := boot()
+	if again := boot(); again != before {
+		t.Errorf("Boot() = %v, and %v before: one boot has two identities", again, before)
+	}
+	if err := h.Reboot(t.Context()); err != nil {
+		t.Fatalf("Reboot() error = %v", err)
+	}
+	h = await()
+	if after := boot(); after.ID == before.ID || !after.Time.After(before.Time) {
+		t.Errorf("after a reboot Boot() = %v, and %v before, want another ID and a later time", after, before)
+	}
+}
+
 type writer func([]byte)
 
 // Write implements io.Writer.
