@@ -95,7 +95,14 @@ type CannotRunError struct{ Err error }
 
 // Error implements error.
 func (e *CannotRunError) Error() string {
-	return fmt.Sprintf("this machine runs no commands in namespaces: %v", e.Err)
+	fix := ""
+	switch { // of clone(2)
+	case errors.Is(e.Err, syscall.ENOSPC):
+		fix = "; raise sysctl user.max_user_namespaces"
+	case errors.Is(e.Err, syscall.EPERM):
+		fix = "; allow user namespaces: sysctl kernel.unprivileged_userns_clone=1, or kernel.apparmor_restrict_unprivileged_userns=0"
+	}
+	return fmt.Sprintf("this machine runs no commands in namespaces: %v%s", e.Err, fix)
 }
 
 // Unwrap returns the refusal of the kernel.
