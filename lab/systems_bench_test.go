@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,15 +25,27 @@ import (
 
 // BenchmarkSystems boots 1,000 servers from their disks, and then writes 20 files of 1 KiB
 // in each. The floor is the same power-on from empty disks: servers without an operating
-// system. One operation is all servers.
+// system. One operation is all servers. It fails where a booted server takes more than 64 KiB of
+// heap, or the lab with all of them more than 300 MB of memory.
 func BenchmarkSystems(b *testing.B) {
-	const hosts, files = 1000, 20
+	const (
+		hosts, files = 1000, 20
+		mostHeap     = 64 << 10
+		mostMemory   = 300e6
+	)
 	for b.Loop() {
 		b.StopTimer()
 		floor := measureSystems(b, hosts, 0, false)
 		b.StartTimer()
 		m := measureSystems(b, hosts, files, true)
 		b.ReportMetric(float64(m.heap-floor.heap)/hosts/1024, "KiB-heap/system")
+		b.ReportMetric(float64(m.resident)/1e6, "MB-resident")
+		if each := (m.heap - floor.heap) / hosts; each > mostHeap {
+			b.Errorf("a booted server takes %d bytes of heap, more than %d", each, mostHeap)
+		}
+		if m.resident > mostMemory {
+			b.Errorf("a lab with %d booted servers takes %d bytes of memory, more than %.0f", hosts, m.resident, mostMemory)
+		}
 		b.ReportMetric(float64(m.goroutines-floor.goroutines)/hosts, "goroutines/system")
 		b.ReportMetric(float64(m.descriptors-floor.descriptors), "descriptors")
 		b.ReportMetric(float64(m.mounts-floor.mounts), "mounts")
@@ -46,6 +59,7 @@ func BenchmarkSystems(b *testing.B) {
 // systemCosts are the costs of servers that run.
 type systemCosts struct {
 	heap, disk                      int64 // bytes that running and storing files add
+	resident                        int64 // bytes of memory of this process, once all run
 	goroutines, descriptors, mounts int
 	boot                            time.Duration
 }
@@ -92,6 +106,7 @@ func measureSystems(b *testing.B, hosts, files int, bootable bool) (out systemCo
 	}
 	out.boot = time.Since(began)
 	out.heap, out.goroutines = collect()-before, runtime.NumGoroutine()
+	out.resident = resident(b)
 	out.descriptors, out.mounts = count(b, "/proc/self/fd"), lines(b, "/proc/self/mounts")
 	if !bootable {
 		return out
@@ -122,6 +137,21 @@ func collect() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// resident returns the memory of this process after the free part of the heap is returned.
+func resident(b *testing.B) int64 {
+	b.Helper()
+	debug.FreeOSMemory()
+	text, err := os.ReadFile("/proc/self/statm") // proc(5): in pages
+	if err != nil {
+		b.Fatal(err)
+	}
+	var size, pages int64
+	if _, err := fmt.Sscan(string(text), &size, &pages); err != nil {
+		b.Fatal(err)
+	}
+	return pages * int64(os.Getpagesize())
 }
 
 // writeImage writes the image to the first disk of a server, with holes for zeros.
