@@ -84,6 +84,7 @@ const pollInterval = 5 * time.Millisecond
 type testLab struct {
 	kind      labKind
 	dir       string
+	log       *os.File // what the lab logs, at all levels: it has no name
 	lab       *lab.Lab
 	kube      client.WithWatch
 	stop      context.CancelFunc
@@ -102,6 +103,12 @@ func openLab(ctx context.Context, k labKind, servers int) (_ *testLab, err error
 	b := &testLab{kind: k}
 	if b.dir, err = os.MkdirTemp("", "metalab-feature-"); err != nil {
 		return nil, err
+	}
+	if b.log, err = os.CreateTemp("", "metalab-feature-log-"); err == nil {
+		err = os.Remove(b.log.Name()) // it ends with this process
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(b.dir))
 	}
 	ctx, b.stop = context.WithCancel(context.WithoutCancel(ctx)) // until close
 	defer func() {
@@ -133,10 +140,13 @@ func openLab(ctx context.Context, k labKind, servers int) (_ *testLab, err error
 		settings.AddModels(*k.models)
 	}
 	b.lab, err = lab.Start(ctx, lab.Config{
-		Dir:                       b.dir,
-		Settings:                  settings,
-		Listen:                    lab.AnyPort,
-		Log:                       slog.New(slog.NewTextHandler(logOutput(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Dir:      b.dir,
+		Settings: settings,
+		Listen:   lab.AnyPort,
+		Log: slog.New(slog.NewMultiHandler(
+			slog.NewTextHandler(logOutput(), &slog.HandlerOptions{Level: slog.LevelWarn}),
+			slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}),
+		)),
 		Images:                    b.downloads.wrap,
 		BuildPreprovisioningImage: k.preprovisioning,
 	})
@@ -199,7 +209,7 @@ func (b *testLab) close() error {
 	if b.vendor != nil {
 		b.vendor.close()
 	}
-	return errors.Join(err, os.RemoveAll(b.dir))
+	return errors.Join(err, b.log.Close(), os.RemoveAll(b.dir))
 }
 
 // Labs are labs that scenarios share one after the other: most scenarios take less
