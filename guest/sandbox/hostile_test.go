@@ -443,3 +443,28 @@ func TestPrivilegedProgramsAreDataOfTheMachine(t *testing.T) {
 		t.Errorf("a file of the base that was copied: %v, %q, %v", layer["opt/base"].Mode, layer["opt/base"].Capability, err)
 	}
 }
+
+// Files that this program writes for an agent have no more room than those of commands: those that
+// replace larger ones always have it.
+func TestPutIsRefusedByAFullRoot(t *testing.T) {
+	small := func(c *sandbox.Config) { c.Limits = sandbox.Limits{Files: 1 << 20} }
+	alone, _ := booted(t, small)
+	check := func(s *sandbox.System) {
+		t.Helper()
+		put(t, s, sandbox.Tree{"var/large": sandbox.File(0o644, strings.Repeat("x", 1000000)), "var/small": sandbox.File(0o644, "small")})
+		for _, content := range []string{strings.Repeat("y", 100000), strings.Repeat("y", 1048576-1000000)} {
+			err := s.Put(sandbox.Tree{"etc/new": sandbox.File(0o644, content), "etc/other": sandbox.File(0o644, "x")})
+			if !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("%d bytes more: %v, want %v", len(content), err, syscall.ENOSPC)
+			}
+		}
+		checkNoFile(t, s, "etc/new")
+		checkNoFile(t, s, "etc/other")
+		put(t, s, sandbox.Tree{"var/large": sandbox.File(0o644, "less"), "var/small": sandbox.File(0o644, strings.Repeat("z", 900000))})
+		put(t, s, sandbox.Tree{"etc/new": sandbox.File(0o644, strings.Repeat("y", 100000))})
+	}
+	check(alone)
+	running, _ := serving(t, small)
+	check(running)
+	runs(t, running)
+}

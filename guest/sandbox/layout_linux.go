@@ -133,10 +133,12 @@ func (r *session) place(name string) string {
 // size returns how many bytes the files have that differ from the base, with a block for
 // each.
 func (r *session) size() (sum int64, err error) {
-	const block = 512
 	for _, dir := range r.places() {
 		err := walk(filepath.Join(r.dir, dir), func(_ *os.File, _, _ string, st *unix.Stat_t) error {
-			sum += st.Size + block
+			sum += block
+			if st.Mode&unix.S_IFMT == unix.S_IFREG { // a directory's size is this machine's
+				sum += st.Size
+			}
 			return nil
 		})
 		if err != nil {
@@ -144,6 +146,18 @@ func (r *session) size() (sum int64, err error) {
 		}
 	}
 	return sum, nil
+}
+
+// sizeOf returns what a file of the layer counts; 0 for one that the layer has not.
+func (r *session) sizeOf(name string) int64 {
+	st, err := os.Lstat(r.place(name))
+	switch {
+	case err != nil:
+		return 0
+	case !st.Mode().IsRegular():
+		return block
+	}
+	return st.Size() + block
 }
 
 // places returns the directories with files that differ from the base, by where they are

@@ -213,7 +213,7 @@ func (s *System) measure(r *session) (size int64, err error) {
 	case errors.As(err, new(*nestedError)):
 		err = &limitError{true, err}
 	case err == nil && size > s.c.Limits.Files:
-		err = &limitError{false, fmt.Errorf("more than %d MiB of files: %w", s.c.Limits.Files>>20, syscall.ENOSPC)}
+		err = &limitError{false, full(s.c.Limits.Files)}
 	}
 	return size, err
 }
@@ -392,7 +392,8 @@ func (s *System) Stat(name string) (n Node, err error) {
 }
 
 // Put writes nodes, all or none, and creates the directories above them. It replaces
-// nodes that exist, but no directory by a file.
+// nodes that exist, but no directory by a file. The error is ENOSPC where the files would exceed
+// Limits.Files.
 func (s *System) Put(nodes Tree) error {
 	for name := range nodes {
 		if Clean(name) != name || name == "." {
@@ -400,8 +401,16 @@ func (s *System) Put(nodes Tree) error {
 		}
 	}
 	return s.use(
-		func(r *session) error { return r.put(nodes) },
+		func(r *session) error {
+			if err := s.room(nodes, r.sizeOf, r.size); err != nil {
+				return err
+			}
+			return r.put(nodes)
+		},
 		func(v view) error {
+			if err := s.room(nodes, v.layer.sizeOf, v.layer.size); err != nil {
+				return err
+			}
 			for name, n := range nodes {
 				if err := v.put(name, n, s.now()); err != nil {
 					return err

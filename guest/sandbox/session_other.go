@@ -63,4 +63,5 @@ func (*session) names(string) ([]string, error)                            { ret
 func (*session) link(string) (string, bool)                                { return "", false }
 func (*session) showModules(string) error                                  { return errNoNamespaces }
 func (*session) put(Tree) error                                            { return errNoNamespaces }
+func (*session) sizeOf(string) int64                                       { return 0 }
 func (*session) remove([]string) error                                     { return errNoNamespaces }
