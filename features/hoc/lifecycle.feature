@@ -124,6 +124,28 @@ Feature: Life of a host OS configuration
     And the command "dpkg --status metalab-hello" runs on "w-0"
     And the file "/usr/share/metalab-hello/hello" of "w-0" contains "hello"
 
+  @H24
+  Scenario: The root of the server is full
+    Given the provider has deployed a cluster with the workers "w-0"
+    And the file "/var/full" of "w-0" fills its root
+    When the operator applies the host OS configuration "app":
+      """
+      machineSelector: {matchLabels: {day2: "true"}}
+      configs:
+      - {module: file-template, moduleVersion: 1.0.0, values: {path: /etc/app.conf, settings: {a: 1}}}
+      """
+    Then the item "host-os-download-app-file-template-1.0.0-reconfigure" of "w-0" has failed 1 times with 1: "no space left on device"
+    And the item "host-os-download-app-file-template-1.0.0-reconfigure" of "app" is "Failed" on "w-0"
+    When the command "rm /var/full" runs on "w-0"
+    And ten minutes pass
+    Then the agent of "w-0" has executed:
+      """
+      host-os-download-app-file-template-1.0.0-reconfigure
+      host-os-app-file-template-1.0.0-reconfigure
+      """
+    And the file "/etc/app.conf" of "w-0" contains "a=1"
+    And the machine "w-0" is "Ready" for LCM
+
   @H25
   Scenario Outline: The agent gets another archive than the controller: <archive>
     Given the provider has deployed a cluster with the workers "w-0"

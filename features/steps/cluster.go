@@ -51,6 +51,7 @@ func (s *scenario) registerClusters(sc *stepRegistry) {
 		}
 		return s.fileOfContains(ctx, h.Name, path, text)
 	})
+	sc.Step(`^the file "([^"]*)" of "([^"]*)" fills its root$`, "makes a file in the running system of a machine's server as large as its limit of files allows, to 1 KiB", s.fillRoot)
 	sc.Step(`^the command "([^"]*)" runs on "([^"]*)"$`, "runs a line of a shell in the running system of a machine's server; it ends with code 0", func(ctx context.Context, line, name string) error {
 		h, err := s.serverOf(name)
 		if err != nil {
@@ -301,4 +302,31 @@ func (s *scenario) hasLostItems(ctx context.Context, name string) error {
 		}
 		return strings.Join(slices.DeleteFunc(left, func(text string) bool { return !strings.Contains(text, " host-os-") }), ", ")
 	})
+}
+
+// fillRoot looks for the size by halves: what exceeds the limit is undone.
+func (s *scenario) fillRoot(ctx context.Context, file, machine string) error {
+	h, err := s.serverOf(machine)
+	if err != nil {
+		return err
+	}
+	const limit = 256 << 20 // sandbox.Limits
+	fits, exceeds := int64(limit-1<<20), int64(limit)
+	for exceeds-fits > 1<<10 {
+		size := (fits + exceeds) / 2
+		code, out, err := s.shellOn(ctx, h.Name, fmt.Sprintf("truncate -s %d %s", size, file))
+		switch {
+		case err == nil && code == 0:
+			fits = size
+		case strings.Contains(fmt.Sprint(out, err), "no space left on device"):
+			exceeds = size
+		default:
+			return fmt.Errorf("truncate ended with %d, %v, %s", code, err, out)
+		}
+	}
+	code, out, err := s.shellOn(ctx, h.Name, fmt.Sprintf("[ $(stat -c %%s %s) = %d ] || ls -la /var %s", file, fits, file))
+	if err == nil && (code != 0 || out != "") {
+		err = fmt.Errorf("code %d, want %d bytes: %s", code, fits, out)
+	}
+	return err
 }

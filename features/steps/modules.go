@@ -147,7 +147,9 @@ func (s *scenario) buildModule(name, version string) ([]byte, error) {
 	return archive, err
 }
 
-func archivePath(name, version string) string { return "/" + name + "-" + version + ".tgz" }
+const archiveSuffix = ".tgz"
+
+func archivePath(name, version string) string { return "/" + name + "-" + version + archiveSuffix }
 
 // moduleFaults change the archive that is served, and the digest that is listed.
 var moduleFaults = map[string]func(archive []byte, sum string) (served []byte, listed string){

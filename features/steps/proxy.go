@@ -8,7 +8,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +33,14 @@ const (
 // registerProxies binds the steps on the Proxy of a Cluster.
 func (s *scenario) registerProxies(sc *stepRegistry) {
 	sc.Step(`^a cluster whose release downloads "([^"]*)" from a server behind a proxy with the password "([^"]*)"$`, "starts an HTTP proxy that demands this password and alone reaches the server; creates a management Cluster whose ClusterRelease has an item that downloads the file", s.clusterBehindProxy)
+	sc.Step(`^the modules are on the server behind the proxy$`, "serves the modules that will be listed from the server that the proxy alone reaches", func() (err error) {
+		if s.modules, err = startModuleServer(); err != nil {
+			return err
+		}
+		s.modules.url = "http://" + farHost
+		s.proxy.modules.Store(s.modules)
+		return nil
+	})
 	sc.Step(`^the cluster names the proxy$`, "sets proxy of the Cluster", func(ctx context.Context) error {
 		return s.changeCluster(ctx, func(v *baremetalv1.ClusterProviderSpec) { v.Proxy = proxyName })
 	})
@@ -44,6 +54,8 @@ type outboundProxy struct {
 	url  string // with user name and password
 	http *http.Server
 	done sync.WaitGroup
+
+	modules atomic.Pointer[moduleServer] // what is behind the proxy, beside farText; nil: nothing
 }
 
 func startProxy(password string) (*outboundProxy, error) {
@@ -61,6 +73,8 @@ func startProxy(password string) (*outboundProxy, error) {
 			w.WriteHeader(http.StatusProxyAuthRequired)
 		case r.URL.Host != farHost:
 			w.WriteHeader(http.StatusBadGateway)
+		case strings.HasSuffix(r.URL.Path, archiveSuffix) && p.modules.Load() != nil:
+			p.modules.Load().ServeHTTP(w, r)
 		default:
 			_, _ = w.Write([]byte(farText))
 		}
