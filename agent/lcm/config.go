@@ -70,6 +70,9 @@ type Config struct {
 	// Program is the path of the agent's program in System, which an upgrade replaces;
 	// "" refuses upgrades.
 	Program string
+	// Accept, if set, is asked before an upgrade replaces the program: an error is the reason why this
+	// server cannot run the new one.
+	Accept func(program []byte) error
 	// KeepUser makes playbooks run as the agent's user, whatever their become: for an
 	// agent that is not the superuser.
 	KeepUser bool

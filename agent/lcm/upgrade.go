@@ -60,6 +60,11 @@ func (a *agent) replace(ctx context.Context, m *lcmv1.LCMMachine, c *lcmv1.Agent
 	if err != nil {
 		return err
 	}
+	if a.Accept != nil {
+		if err := a.Accept(data); err != nil {
+			return err
+		}
+	}
 	trial := a.Program + ".new"
 	if err := a.System.Put(sys.File{Name: trial, Mode: 0o755, Content: data}); err != nil {
 		return err

@@ -2,6 +2,7 @@ package lcm
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -114,4 +115,24 @@ func TestUpgradeIsTriedAgain(t *testing.T) {
 		pass(0)
 		attempts(1)
 	})
+}
+
+// A program that its server cannot run is not installed: the old agent works on and says why.
+func TestUpgradeThatTheServerRefuses(t *testing.T) {
+	f, s := newAPI(), newServer(t)
+	program := []byte("#!/bin/sh\necho another\n")
+	web := files(t, map[string][]byte{"/agent": program})
+	s.write(t, "/usr/local/bin/lab-agent", "old", 0o755)
+	f.change(machineWith(script("a", ":", lcmv1.PhaseDeploy)))
+	f.change(demand(web.URL+"/agent", program))
+	c := config(f, s)
+	c.Accept = func(p []byte) error { return fmt.Errorf("no place for %d bytes", len(p)) }
+	start(t, c)
+	patience.Await(t, "the item runs", func() bool { return f.statuses()["a"] == "0 after 1" })
+	if u := f.machine().Status.LCMAgentUpgradeStatus; u == nil || u.Error != fmt.Sprintf("no place for %d bytes", len(program)) {
+		t.Errorf("upgrade status %+v", u)
+	}
+	if got := s.read(t, "/usr/local/bin/lab-agent"); got != "old" {
+		t.Errorf("the program is %q", got)
+	}
 }
