@@ -26,10 +26,9 @@ const (
 	// ConfigFile is the agent's configuration, which agent/lcm.Account reads.
 	ConfigFile = "/etc/lab-agent/lcm.yaml"
 
-	caFile      = "/etc/lab-agent/ca.crt"
-	proxyFile   = "/etc/lab-agent/proxy"
-	tokenFile   = "/etc/lab-agent/token" //nolint:gosec // a path
-	fetchScript = "/usr/local/sbin/fetch-lab-agent"
+	caFile    = "/etc/lab-agent/ca.crt"
+	proxyFile = "/etc/lab-agent/proxy"
+	tokenFile = "/etc/lab-agent/token" //nolint:gosec // a path
 
 	// The node agent's files, as guest/node names them.
 	nodeUnit      = "lab-agent-node.service"
@@ -121,7 +120,7 @@ func render(m Machine) ([]byte, error) {
 		RunCmd: []string{"systemctl daemon-reload", "systemctl enable --now " + Unit},
 	}
 	if m.Agent != nil {
-		c.WriteFiles = append(c.WriteFiles, file{Path: fetchScript, Permissions: "0755", Content: fetch(*m.Agent)})
+		c.WriteFiles = append(c.WriteFiles, file{Path: FetchProgram, Permissions: "0755", Content: FetchScript})
 	}
 	if m.Node != nil {
 		if err := c.addNode(*m.Node); err != nil {
@@ -174,7 +173,7 @@ func service(m Machine) string {
 	}
 	args := []string{"lcm", "--config", ConfigFile}
 	if m.Agent != nil {
-		pre = "ExecStartPre=" + fetchScript + "\n"
+		pre = "ExecStartPre=" + FetchProgram + " " + unitWord(m.Agent.DownloadURL) + " " + m.Agent.SHA256 + "\n"
 		for _, a := range m.Agent.Args {
 			args = append(args, unitWord(a))
 		}
@@ -198,17 +197,3 @@ func environment(p kaasv1.ProxySpec) string {
 func unitWord(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%", "$", "$$", "\n", `\n`).Replace(s) + `"`
 }
-
-// fetch returns a script that downloads the agent, unless it is there, and installs it if
-// its SHA-256 is right. A program that another version has replaced stays: the agent
-// upgrades itself.
-func fetch(a lcmv1.AgentConfig) string {
-	return "#!/bin/sh\nset -eu\n[ -x " + Program + " ] && exit 0\n" +
-		"new=" + Program + ".new\n" +
-		"curl --fail --silent --show-error --location --output \"$new\" " + shellWord(a.DownloadURL) + "\n" +
-		"echo " + shellWord(a.SHA256+"  "+Program+".new") + " | sha256sum --check --quiet -\n" +
-		"chmod 0755 \"$new\"\nmv \"$new\" " + Program + "\n"
-}
-
-// shellWord quotes a word for sh(1).
-func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
