@@ -31,7 +31,7 @@ func (l *Lab) startControl(ctx context.Context) error {
 
 // info returns the part of the status that the lab does not know.
 func (l *Lab) info() control.Status {
-	st := control.Status{Images: l.ImagesURL(), SecureImages: l.SecureImagesURL(), Charts: l.ChartsURL(), Speed: l.cfg.Settings.Speed}
+	st := control.Status{Images: l.ImagesURL(), SecureImages: l.SecureImagesURL(), Charts: l.ChartsURL(), Agent: l.agentProgram(), Speed: l.cfg.Settings.Speed}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	st.Kubeconfig, st.ClusterAPIs = l.kube.kubeconfig, clusterAPIs(l.workloads)

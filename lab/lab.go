@@ -206,6 +206,7 @@ func (l *Lab) startLab(ctx context.Context) error {
 		l.cfg.Listen = AnyPort // at which no BMC is
 	}
 	systems := newSystems(l.clock, l.cfg.Log, filepath.Join(l.cfg.Dir, systemsDir), definition.Each(), sandbox.CheckLimits())
+	systems.realTime = factor == 1 && !maxSpeed
 	l.agents = newAgents(l.clock, l.cfg.Log, filepath.Join(l.cfg.Dir, networkBootDir), systems)
 	if err := rack.KeepModels(l.cfg.Dir, l.cfg.Settings.Models); err != nil {
 		return err
@@ -285,6 +286,7 @@ func (l *Lab) startImages(ctx context.Context) error {
 	if h, err = l.withCharts(h); err != nil {
 		return err
 	}
+	h = l.withAgents(h)
 	l.serve(listener, h)
 	// Some BMCs fetch by HTTPS alone.
 	cert, err := l.certificate("images")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -12,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/agent/lcm"
 	"github.com/metalab-dev/metalab/agent/plugin/inventory"
-	build "github.com/metalab-dev/metalab/version"
+	"github.com/metalab-dev/metalab/controller/mosk/provider/userdata"
 )
 
 // labAgent is the program of the product that units of a server start. It runs in this
@@ -28,15 +27,18 @@ var services = map[string]func(context.Context, *systems, *system, []string) err
 }
 
 // run is labAgent as a service of a system.
-func (y *systems) run(ctx context.Context, x *system, unit string, args []string) error {
+func (y *systems) run(ctx context.Context, x *system, unit string, args, env []string) error {
+	if args[0] == userdata.FetchProgram {
+		return y.fetchAgent(ctx, x, unit, args[1:], env)
+	}
 	if len(args) < 2 || services[args[1]] == nil {
 		return fmt.Errorf("%s: %s: give %s one of the commands %s", unit, strings.Join(args, " "), labAgent, strings.Join(slices.Sorted(maps.Keys(services)), ", "))
 	}
 	return services[args[1]](ctx, y, x, args[2:])
 }
 
-// runLCM is the LCM agent. After the agent has replaced its program, runLCM starts it again as
-// the new program would start.
+// runLCM is the LCM agent. After the agent has replaced its program by another of the lab's own,
+// runLCM starts it again as the new program would start.
 func runLCM(ctx context.Context, y *systems, x *system, args []string) error {
 	host := x.Host()
 	for {
@@ -44,18 +46,17 @@ func runLCM(ctx context.Context, y *systems, x *system, args []string) error {
 		if err != nil {
 			return err
 		}
-		version, sum := build.Read().Version, ""
-		b, err := host.ReadFile(agentFile)
-		switch {
-		case err == nil:
-			sum = lcm.Sum(b)
-		case !errors.Is(err, fs.ErrNotExist):
+		in, err := x.program(agentFile)
+		if err != nil {
 			return err
+		}
+		if in.foreign { // an upgrade has replaced it: the unit starts again, and the file then
+			return nil
 		}
 		err = lcm.Run(ctx, lcm.Config{
 			Account: o.Account, System: host, Poll: o.Poll, KeepUser: o.KeepUser,
 			Hardware: x.hardware, Broker: x.broker,
-			Version: version, SHA256: sum, Program: agentFile,
+			Version: in.version, SHA256: in.sum, Program: agentFile, Accept: y.acceptAgent,
 			Clock: agentClock{labClock{y.clock}}, Enter: x.countSteps(y.clock.Enter), Log: agentLog(y.clock, y.log, x.host, x.os.Boot),
 		})
 		if upgraded := new(lcm.UpgradedError); !errors.As(err, &upgraded) {

@@ -48,6 +48,8 @@ type systems struct {
 	dir    string
 	lowers *sandbox.Lowers
 	image  func() string // URL of the image that elemental-sim installs unless the instructions name one
+	// realTime says that the lab's time is this machine's: a process may run an agent.
+	realTime bool
 	// networkSource returns the data source of a live system that was loaded over the network.
 	networkSource func(*rack.Host, uint64) (cloudinit.Instance, error)
 	turns         chan struct{}  // holds a token for each first boot that runs commands
@@ -73,6 +75,7 @@ type system struct {
 	configured chan struct{}  // closed when the data source was applied
 	ctx        context.Context
 	cancel     context.CancelFunc
+	told       told
 	steps      struct { // looks of the LCM agent
 		sync.Mutex
 		Steps
@@ -139,9 +142,12 @@ func (y *systems) start(h *rack.Host, os machine.OS) {
 		Lowers: y.lowers, Programs: []string{labAgent}, Sleep: y.clock.Sleep,
 		After:    func(d time.Duration, do func()) func() bool { return y.clock.LazyFunc(d, do).Stop },
 		Hardware: func() fs.FS { return systemOf(h, os.Boot, "").FS() },
-		Run:      func(ctx context.Context, unit string, args []string) error { return y.run(ctx, x, unit, args) },
-		Report:   func(line string) { _, _ = fmt.Fprintln(console, line) }, // the console drops what comes late
-		Crashed:  func(cause error) { y.crash(x, cause) },
+		Run: func(ctx context.Context, unit string, args, env []string) error {
+			return y.run(ctx, x, unit, args, env)
+		},
+		StandsFor: func(unit, program string) (bool, error) { return y.standsFor(x, unit, program) },
+		Report:    func(line string) { _, _ = fmt.Fprintln(console, line) }, // the console drops what comes late
+		Crashed:   func(cause error) { y.crash(x, cause) },
 	})
 	// One reboot of the system serves all agents, when none of them changes it.
 	x.broker = broker.New(x.Host().Reboot, func(err error) { y.log.Error("a system does not reboot", "machine", h.Name(), "error", err) })

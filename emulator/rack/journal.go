@@ -87,6 +87,11 @@ func (h *Host) RecordIgnored(text string) {
 	h.rack.journal.Add(journal.Entry{At: h.rack.clock.Now(), Host: h.Name(), Kind: journal.Event, What: "cloud-init.ignored", Text: text})
 }
 
+// RecordService writes into the journal what the system of the host says about one of its services.
+func (h *Host) RecordService(text string) {
+	h.rack.journal.Add(journal.Entry{At: h.rack.clock.Now(), Host: h.Name(), Kind: journal.Event, What: "os.service", Text: text})
+}
+
 // RecordCrash writes into the journal why the host's operating system has crashed.
 func (h *Host) RecordCrash(cause string) {
 	h.rack.journal.Add(journal.Entry{At: h.rack.clock.Now(), Host: h.Name(), Kind: journal.Event, What: "os.crashed", Text: cause})

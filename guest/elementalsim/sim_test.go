@@ -67,7 +67,7 @@ func (s *server) boot(c elementalsim.Config) {
 	s.boots++
 	s.system = sandbox.New(sandbox.Config{
 		Base: sandbox.Tree{}, Store: s, Dir: filepath.Join(s.t.TempDir(), "root"), Now: time.Now, Boot: sys.Boot{ID: fmt.Sprint("boot-", s.boots)}, Programs: []string{"lab-agent"},
-		Run: func(_ context.Context, unit string, args []string) error {
+		Run: func(_ context.Context, unit string, args, _ []string) error {
 			s.done <- unit + ": " + strings.Join(args[1:], " ")
 			return nil
 		},

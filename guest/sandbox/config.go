@@ -48,10 +48,14 @@ type Config struct {
 	Hardware func() fs.FS
 	Boot     sys.Boot         // in /proc/sys/kernel/random/boot_id and /proc/uptime
 	Now      func() time.Time // stamps files that WriteFile writes
-	// Run is one of Programs as the process of a service: it returns when the program has
-	// ended, or soon after ctx has. The cause of ctx is ErrClosed when the system has lost its
-	// power: the program can do nothing more then. nil: there is none.
-	Run func(ctx context.Context, unit string, args []string) error
+	// Run is one of Programs as the process of a service, with the environment of the service: it
+	// returns when the program has ended, or soon after ctx has. The cause of ctx is ErrClosed when
+	// the system has lost its power: the program can do nothing more then. nil: there is none.
+	Run func(ctx context.Context, unit string, args, env []string) error
+	// StandsFor reports whether Run stands for the program of a service's command; otherwise the
+	// file of that path runs as a process. An error is the reason why neither runs. nil: Run stands
+	// for Programs, wherever they are.
+	StandsFor func(unit, program string) (bool, error)
 	// Sleep waits before a service is started again. nil: real time.
 	Sleep func(ctx context.Context, d time.Duration) error
 	// After calls do after d, and does not make an idle clock jump: for timers that elapse again and

@@ -183,7 +183,12 @@ func (v *service) spawn(c command, main bool, more []string) (*process, error) {
 	kind := v.u.serviceType()
 	forks, notifies := main && kind == "forking", main && strings.HasPrefix(kind, "notify")
 	ready := sync.OnceFunc(func() { close(p.ready) })
-	if v.s.c.Run != nil && slices.Contains(v.s.c.Programs, path.Base(args[0])) {
+	within, err := v.s.standsFor(v.u.name, args[0])
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	if within {
 		run, stop := context.WithCancelCause(ctx)
 		context.AfterFunc(v.x.quit, func() { stop(context.Cause(v.x.quit)) })
 		go func() {
@@ -191,8 +196,9 @@ func (v *service) spawn(c command, main bool, more []string) (*process, error) {
 			defer close(p.ended)
 			defer stop(nil)
 			ready()
-			if p.err = v.s.c.Run(run, v.u.name, args); p.err != nil {
+			if p.err = v.s.c.Run(run, v.u.name, args, env); p.err != nil {
 				p.exit.code = 1
+				_, _ = fmt.Fprintf(&v.x.log, "%s: %v\n", path.Base(args[0]), p.err) // it fails never
 			}
 		}()
 		return p, nil
@@ -250,6 +256,17 @@ func (v *service) spawn(c command, main bool, more []string) (*process, error) {
 		}
 	}()
 	return p, nil
+}
+
+// standsFor reports whether Config.Run runs a program of a service.
+func (s *System) standsFor(unit, program string) (bool, error) {
+	switch {
+	case s.c.Run == nil:
+		return false, nil
+	case s.c.StandsFor != nil:
+		return s.c.StandsFor(unit, program)
+	}
+	return slices.Contains(s.c.Programs, path.Base(program)), nil
 }
 
 // notifyPath is the socket of sd_notify(3) in a system.

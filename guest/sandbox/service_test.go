@@ -32,7 +32,7 @@ func newAgents() *agents {
 	return &agents{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), more: make(chan struct{}, 100)}
 }
 
-func (a *agents) run(ctx context.Context, unit string, args []string) error {
+func (a *agents) run(ctx context.Context, unit string, args, _ []string) error {
 	a.mu.Lock()
 	a.runs = append(a.runs, unit+": "+strings.Join(args, " "))
 	n, ends := len(a.runs), a.ends
@@ -334,5 +334,56 @@ func TestUnitThatRestartsItselfEnds(t *testing.T) {
 	put(t, s, sandbox.Tree{"etc/systemd/system/x.service": sandbox.File(0o644, "[Service]\nType=oneshot\nExecStart=systemctl is-active y\nExecStart=-systemctl is-active y\n")})
 	if out, code := ctl(t, s, "start", "x"); code == 0 || strings.Contains(out, "repeated") {
 		t.Errorf("start after reset-failed = code %d, %q", code, out)
+	}
+}
+
+// The caller's program stands for those files that it says, with the environment of the service.
+// Others run as processes, and what may not run fails its unit for the reason.
+func TestStandsFor(t *testing.T) {
+	type run struct{ args, env string }
+	runs := make(chan run, 10)
+	s, _ := booted(t, func(c *sandbox.Config) {
+		c.Run = func(_ context.Context, unit string, args, env []string) error {
+			runs <- run{unit + " " + strings.Join(args, " "), strings.Join(env, " ")}
+			if args[0] == "/opt/fetch" {
+				return errors.New("it is not downloaded")
+			}
+			return nil
+		}
+		c.StandsFor = func(_, program string) (bool, error) {
+			if program == "/opt/refused" {
+				return false, errors.New("only at the speed 1x")
+			}
+			return program != "/opt/other", nil
+		}
+	})
+	for _, tt := range []struct {
+		name, lines string
+		code        int
+		runs        string
+		status      string // in systemctl status
+	}{
+		{"program", "Environment=http_proxy=http://p\nExecStart=/opt/any a", 0, "program.service /opt/any a", ""},
+		{"refused", "ExecStart=/opt/refused", 1, "", ""},
+		{"pre", "ExecStartPre=/opt/fetch \"http://x/a b\" 5a\nExecStart=/opt/any", 1, "pre.service /opt/fetch http://x/a b 5a", "fetch: it is not downloaded"},
+	} {
+		put(t, s, sandbox.Tree{"etc/systemd/system/" + tt.name + ".service": sandbox.File(0o644, "[Service]\nType=oneshot\n"+tt.lines+"\n")})
+		out, code := ctl(t, s, "start", tt.name)
+		if code != tt.code || tt.name == "refused" && !strings.Contains(out, "only at the speed 1x") {
+			t.Errorf("start of %s = %d, %q", tt.name, code, out)
+		}
+		select {
+		case r := <-runs:
+			if r.args != tt.runs || tt.name == "program" && !strings.Contains(r.env, "http_proxy=http://p") {
+				t.Errorf("%s: it runs %q with %q, want %q", tt.name, r.args, r.env, tt.runs)
+			}
+		default:
+			if tt.runs != "" {
+				t.Errorf("%s: nothing runs", tt.name)
+			}
+		}
+		if out, _ := ctl(t, s, "status", tt.name); !strings.Contains(out, tt.status) {
+			t.Errorf("%s: the status is\n%s\nwant %s", tt.name, out, tt.status)
+		}
 	}
 }

@@ -26,6 +26,13 @@ func (e *noLabError) Error() string {
 // Is makes errors.Is find ErrNoLab.
 func (*noLabError) Is(target error) bool { return target == ErrNoLab }
 
+// Program is a file that servers download and run.
+type Program struct {
+	Version string `json:"version"`
+	URL     string `json:"downloadURL"`
+	SHA256  string `json:"sha256"` // in hexadecimal
+}
+
 // Status is the state of a running lab.
 type Status struct {
 	PID        int    `json:"pid"`
@@ -37,7 +44,10 @@ type Status struct {
 	// SecureImages is the same with HTTPS and a certificate of the lab's authority.
 	SecureImages string `json:"secureImages"`
 	// Charts is the URL of the lab's repository of Helm charts; "" when it has none.
-	Charts  string    `json:"charts,omitempty"`
+	Charts string `json:"charts,omitempty"`
+	// Agent is the lab's own LCM agent, as spec.agent of a ClusterRelease names it; nil when the lab
+	// has no ClusterReleases.
+	Agent   *Program  `json:"agent,omitempty"`
 	Hosts   int       `json:"hosts"`
 	Speed   string    `json:"speed"`
 	Name    string    `json:"name"`
