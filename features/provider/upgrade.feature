@@ -23,6 +23,7 @@ Feature: Upgrade of a cluster
       host-os-app-file-template-1.0.0-reconfigure
       """
     And the machine "w-0" reaches the release "lab-1"
+    And the agent of "w-0" has the version "1.0.0"
     And the cluster can be upgraded to "lab-2"
     When the operator tries to upgrade the cluster to "lab-3"
     Then it is refused with: spec.providerSpec.value.release: "lab-1" (1.0.0) cannot be upgraded to "lab-3": give one of lab-2 (1.1.0)
@@ -34,6 +35,7 @@ Feature: Upgrade of a cluster
       """
       deploy
       """
+    And the agent of "w-0" has the version "1.1.0"
     And the file "/etc/deployed" of "w-0" contains "lab-2"
     And the file "/etc/app.conf" of "w-0" contains "a=1"
     And the cluster has the release "lab-2"

@@ -20,7 +20,13 @@ var releases = []struct{ name, version string }{{"lab-1", "1.0.0"}, {"lab-2", "1
 // deployItem is the item of each release: a machine without any is Pending.
 const deployItem = "deploy"
 
-// releases returns ClusterReleases, and the KaaSRelease by which each is followed by the
+// ownAgent returns the lab's own LCM agent in a version.
+func (s *scenario) ownAgent(version string) *lcmv1.AgentConfig {
+	p := s.lab.AgentProgram(version)
+	return &lcmv1.AgentConfig{Version: p.Version, DownloadURL: p.URL, SHA256: p.SHA256}
+}
+
+// releases returns ClusterReleases, each with the agent of its version, and the KaaSRelease by which each is followed by the
 // next.
 func (s *scenario) releases() []client.Object {
 	image := kaasv1.DistributionImage{URL: s.url(), Checksum: s.url() + ".sha256"}
@@ -39,6 +45,7 @@ func (s *scenario) releases() []client.Object {
 			Version: release.version, LCMType: lcmv1.LCMTypeK0s, AllowedDistributions: []kaasv1.Distribution{{ID: "debian", Default: true, Image: image}},
 			MachineTypes: map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineWorker: {it}, lcmv1.MachineControl: {it}},
 		}}
+		r.Spec.Agent = s.ownAgent(release.version)
 		if release == releases[1] { // a chart costs a scenario a second
 			r.Spec.Helm.Repositories = []kaasv1.ReleaseRepository{{Name: "lab", URL: s.lab.ChartsURL()}}
 			r.Spec.Helm.Releases = []kaasv1.ReleaseChart{{Name: "cluster-settings", Chart: "lab/settings", Version: "1.0.0"}}
@@ -62,6 +69,15 @@ func (s *scenario) registerUpgrades(sc *stepRegistry) {
 				return ""
 			}
 			return fmt.Sprintf("%s with %q, wanted %q", m.Status.State, m.Status.Release, m.Spec.Release)
+		})
+	})
+	sc.Step(`^the agent of "([^"]*)" has the version "([^"]*)"$`, "waits until agentVersion of the LCMMachine is this, and lcmAgentUpgradeStatus has no error", func(ctx context.Context, name, version string) error {
+		return s.awaitLCMMachine(ctx, name, "has the agent "+version, func(m *lcmv1.LCMMachine) string {
+			u := m.Status.LCMAgentUpgradeStatus
+			if m.Status.AgentVersion == version && (u == nil || u.Error == "" && u.FinishedAt != nil) {
+				return ""
+			}
+			return fmt.Sprintf("agentVersion %q, upgrade %+v", m.Status.AgentVersion, u)
 		})
 	})
 	sc.Step(`^the cluster has the release "([^"]*)"$`, "waits until releaseRefs.current of the Cluster is this release, and each machine, if any, has it", s.hasRelease)
