@@ -134,6 +134,8 @@ func decideClaimed(f *facts) decision {
 		return decision{actWriteLCM, unready(f)}
 	case !provisioned(h):
 		return wait("%s", unready(f))
+	case f.agentChanged:
+		return decision{actDeprovision, "BareMetalHost " + f.named + " is installed again: its agent has not reported, and the release has another one"}
 	case !assigned(f) && manual(spec.Day1Deployment):
 		return decision{actMaintain, unready(f)}
 	case !assigned(f):

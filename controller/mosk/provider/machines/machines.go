@@ -111,11 +111,12 @@ func (r *Reconciler) machinesOfHost(ctx context.Context, object client.Object) [
 	}, client.InNamespace(h.Namespace))
 }
 
-// waitingMachines enqueues the Machines of all namespaces whose host has no image yet.
+// waitingMachines enqueues the Machines of all namespaces whose host has no image yet, and those
+// whose agent has not reported.
 func (r *Reconciler) waitingMachines(ctx context.Context, _ client.Object) []reconcile.Request {
 	return watch.Requests(ctx, r.Client, &clusterv1.MachineList{}, func(m *clusterv1.Machine) bool {
 		s := m.Status.ProviderStatus
-		return s == nil || s.Status == StatusProvision || s.Status == StatusAwaitsProvisioning
+		return s == nil || s.Status == StatusProvision || s.Status == StatusAwaitsProvisioning || s.Status == string(lcmv1.StateUninitialized)
 	})
 }
 

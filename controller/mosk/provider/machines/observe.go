@@ -55,6 +55,9 @@ type facts struct {
 	// user has to correct in them, or "".
 	userData        []byte
 	userDataProblem string
+	// agentChanged means that the server is to install an agent that is not the release's any more,
+	// and that none has reported.
+	agentChanged bool
 }
 
 func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*facts, error) {
@@ -96,7 +99,7 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*facts,
 	if f.named == "" {
 		return f, r.observeFree(ctx, f)
 	}
-	return f, r.observeNetwork(ctx, f)
+	return f, errors.Join(r.observeNetwork(ctx, f), r.observeAgent(ctx, f))
 }
 
 // observeNetwork reads the network that controller/mosk/provider/network has prepared for a host

@@ -146,7 +146,13 @@ func provision(ctx context.Context, r *Reconciler, f *facts) error {
 		return err
 	}
 	s := &corev1.Secret{ObjectMeta: r.meta(f, userDataName(f.machine)), Data: map[string][]byte{"userData": text}}
-	if err := r.put(ctx, f, s, new(corev1.Secret), func(current client.Object) { current.(*corev1.Secret).Data = s.Data }); err != nil {
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, agentAnnotation, agentKey(f))
+	err = r.put(ctx, f, s, new(corev1.Secret), func(current client.Object) {
+		c := current.(*corev1.Secret)
+		c.Data = s.Data
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, agentAnnotation, agentKey(f))
+	})
+	if err != nil {
 		return err
 	}
 	return onHost(func(h *metal3.BareMetalHost, f *facts) {
