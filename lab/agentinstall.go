@@ -142,20 +142,20 @@ func (y *systems) fetchAgent(ctx context.Context, x *system, unit string, args, 
 	}
 	shown, data, err := fetchProgram(ctx, args[0], args[1], env)
 	if err == nil {
-		err = x.Put(sandbox.Tree{sandbox.Clean(agentFile): {Mode: 0o755, Content: data}})
+		err = x.Put(sandbox.Tree{sandbox.Clean(AgentFile): {Mode: 0o755, Content: data}})
 	}
 	switch {
 	case err == nil:
-		x.tell(unit, fmt.Sprintf("%s was installed from %s", agentFile, shown))
+		x.tell(unit, fmt.Sprintf("%s was installed from %s", AgentFile, shown))
 	case ctx.Err() == nil:
-		x.tell(unit, fmt.Sprintf("%s is not installed: %v", agentFile, err))
+		x.tell(unit, fmt.Sprintf("%s is not installed: %v", AgentFile, err))
 	}
 	return err
 }
 
 // hasAgent reports whether a server or its image has an agent. This machine's is neither.
 func (x *system) hasAgent() (bool, error) {
-	n, err := x.Stat(agentFile)
+	n, err := x.Stat(AgentFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
@@ -167,7 +167,7 @@ func (x *system) hasAgent() (bool, error) {
 		return true, nil
 	}
 	layer, err := x.Layer()
-	_, there := layer[sandbox.Clean(agentFile)]
+	_, there := layer[sandbox.Clean(AgentFile)]
 	return there, err
 }
 

@@ -192,7 +192,7 @@ func TestServersInstallTheAgentOfARelease(t *testing.T) {
 	defer web.Close()
 	a.service(web.URL+"/agent", lcm.Sum(own), "lcm")
 	a.awaitLine("agent.service: /usr/local/bin/lab-agent is not installed: " + web.URL + "/agent has the SHA-256 " + lcm.Sum([]byte(wrong)) + ", and the release names " + lcm.Sum(own))
-	if _, err := a.x.ReadFile(agentFile); err == nil {
+	if _, err := a.x.ReadFile(AgentFile); err == nil {
 		t.Error("a file with a wrong digest is installed")
 	}
 	a.ctl("stop", "agent")
@@ -200,11 +200,11 @@ func TestServersInstallTheAgentOfARelease(t *testing.T) {
 	a.ctl("start", "--no-block", "agent")
 	a.awaitLine("agent.service: /usr/local/bin/lab-agent was installed from " + web.URL + "/agent")
 	a.awaitLine("agent.service: /usr/local/bin/lab-agent is the lab's own agent, version v7: the lab's process runs it")
-	if b, err := a.x.ReadFile(agentFile); err != nil || string(b) != string(own) {
+	if b, err := a.x.ReadFile(AgentFile); err != nil || string(b) != string(own) {
 		t.Errorf("the program is %q, %v", b, err)
 	}
 	a.ctl("stop", "agent")
-	if err := a.x.Remove(agentFile[1:]); err != nil {
+	if err := a.x.Remove(AgentFile[1:]); err != nil {
 		t.Fatal(err)
 	}
 	a.service(web.URL+"/foreign", lcm.Sum([]byte(wrong)), "lcm")

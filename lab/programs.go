@@ -18,8 +18,8 @@ import (
 // process, over the server's files and disks.
 const labAgent = "lab-agent"
 
-// agentFile is where user data installs it.
-const agentFile = "/usr/local/bin/" + labAgent
+// AgentFile is where user data install it.
+const AgentFile = "/usr/local/bin/" + labAgent
 
 // services are the commands of labAgent that run as services.
 var services = map[string]func(context.Context, *systems, *system, []string) error{
@@ -46,7 +46,7 @@ func runLCM(ctx context.Context, y *systems, x *system, args []string) error {
 		if err != nil {
 			return err
 		}
-		in, err := x.program(agentFile)
+		in, err := x.program(AgentFile)
 		if err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func runLCM(ctx context.Context, y *systems, x *system, args []string) error {
 		err = lcm.Run(ctx, lcm.Config{
 			Account: o.Account, System: host, Poll: o.Poll, KeepUser: o.KeepUser,
 			Hardware: x.hardware, Broker: x.broker,
-			Version: in.version, SHA256: in.sum, Program: agentFile, Accept: y.acceptAgent,
+			Version: in.version, SHA256: in.sum, Program: AgentFile, Accept: y.acceptAgent,
 			Clock: agentClock{labClock{y.clock}}, Enter: x.countSteps(y.clock.Enter), Log: agentLog(y.clock, y.log, x.host, x.os.Boot),
 		})
 		if upgraded := new(lcm.UpgradedError); !errors.As(err, &upgraded) {
