@@ -25,6 +25,9 @@ func TestVersionsOfTheLabsAgent(t *testing.T) {
 			t.Errorf("versionOf(ownAgent(%q)) = %q, %t", version, got, ok)
 		}
 	}
+	if got, want := lcm.Sum(ownAgent("v1")), "df44b80aff574984e64a2587f7ea772440ae30e478709842dd683da61a3ed343"; got != want {
+		t.Errorf("the digest of version v1 is %s, want %s: releases of earlier labs name it", got, want)
+	}
 	own := string(ownAgent("v1"))
 	for name, text := range map[string]string{
 		"more": own + "reboot\n", "less": own[:len(own)-1], "another version inside": strings.Replace(own, "lab-agent v1,", "lab-agent v2,", 1),

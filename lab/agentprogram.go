@@ -29,7 +29,8 @@ var agentVersion = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+_-]{0,127}$`)
 // agentMark begins the line of the script that has its version.
 const agentMark = "# lab-agent, version "
 
-// ownAgent returns the file of the lab's own agent in a version.
+// ownAgent returns the file of the lab's own agent in a version. Its text does not change any more:
+// servers have it, and releases its digest.
 func ownAgent(version string) []byte {
 	return fmt.Appendf(nil, `#!/bin/sh
 %s%s

@@ -166,11 +166,15 @@ func (d *day2) deploy(ctx context.Context, st control.Status, hosts []control.Ho
 		}
 	}
 	text.WriteString("---\n")
+	if st.Agent == nil {
+		return errors.New("the lab has no releases: start it with --with hoc")
+	}
 	values := struct {
 		Image, Charts string
+		Agent         control.Program
 		NodeUnit      []string // lines
 		Machines      []day2Machine
-	}{st.Images + lab.DemoImage, st.Charts, nodeUnit(), day2Machines}
+	}{st.Images + lab.DemoImage, st.Charts, *st.Agent, nodeUnit(), day2Machines}
 	if err := d.apply(ctx, day2ClusterFile, text.Bytes(), values); err != nil {
 		return err
 	}

@@ -53,7 +53,11 @@ func newStatus(o *options) *cobra.Command {
 			for _, s := range st.Shards {
 				rows = append(rows, []string{s.Name, fmt.Sprintf("%d hosts, %s", s.Hosts, s.State)})
 			}
-			for _, url := range [][]string{{"charts", st.Charts}, {"view", st.View}, {"metrics", st.Metrics}} {
+			agent := ""
+			if st.Agent != nil {
+				agent = fmt.Sprintf("%s, SHA-256 %s", st.Agent.URL, st.Agent.SHA256)
+			}
+			for _, url := range [][]string{{"charts", st.Charts}, {"agent", agent}, {"view", st.View}, {"metrics", st.Metrics}} {
 				if url[1] != "" {
 					rows = append(rows, url)
 				}
