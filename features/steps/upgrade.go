@@ -43,7 +43,8 @@ func (s *scenario) releases() []client.Object {
 		}
 		r := &kaasv1.ClusterRelease{ObjectMeta: metav1.ObjectMeta{Name: release.name}, Spec: kaasv1.ClusterReleaseSpec{
 			Version: release.version, LCMType: lcmv1.LCMTypeK0s, AllowedDistributions: []kaasv1.Distribution{{ID: "debian", Default: true, Image: image}},
-			MachineTypes: map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineWorker: {it}, lcmv1.MachineControl: {it}},
+			AllowedNodeLabels: []kaasv1.AllowedNodeLabel{{Key: "zone"}, {Key: "role", Value: "db"}},
+			MachineTypes:      map[lcmv1.MachineType][]lcmv1.LCMStateItem{lcmv1.MachineWorker: {it}, lcmv1.MachineControl: {it}},
 		}}
 		r.Spec.Agent = s.ownAgent(release.version)
 		if release == releases[1] { // a chart costs a scenario a second

@@ -13,9 +13,7 @@ var Fields = map[string][]string{
 	},
 	"Machine": {
 		"spec.versions",
-		"spec.taints",
 		value + "ansibleExtraPassthrough",
-		value + "nodeLabels",
 	},
 	"Proxy": {"spec.caCertificate"},
 	"L2Template": {
@@ -49,7 +47,6 @@ var Fields = map[string][]string{
 		"spec.helm.controller.requiresPersistentVolumes",
 		"spec.helm.controller.localVolumes",
 		"spec.images",
-		"spec.allowedNodeLabels",
 	},
 	"LCMCluster": {
 		"spec.components",

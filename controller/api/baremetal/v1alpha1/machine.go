@@ -51,6 +51,7 @@ type MachineProviderSpec struct {
 	L2TemplateIfMappingOverride []string `json:"l2TemplateIfMappingOverride,omitempty"`
 	// +optional
 	L2TemplateSelector *L2TemplateSelector `json:"l2TemplateSelector,omitempty"`
+	// NodeLabels are labels of the machine's Node that the release allows.
 	// +optional
 	NodeLabels []KeyValue `json:"nodeLabels,omitempty"`
 	// +optional

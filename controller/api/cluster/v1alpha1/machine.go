@@ -13,7 +13,7 @@ type MachineSpec struct {
 	Versions MachineVersions `json:"versions,omitzero"`
 	// +optional
 	ProviderID *string `json:"providerID,omitempty"`
-	// Taints are those of the machine's Node.
+	// Taints are those that the provider gives the machine's Node.
 	// +optional
 	Taints []Taint `json:"taints,omitempty"`
 }

@@ -175,6 +175,8 @@ type ClusterReleaseSpec struct {
 	// +optional
 	// +kubebuilder:default=k0s
 	LCMType lcmv1.LCMType `json:"lcmType,omitempty"`
+	// AllowedNodeLabels are the labels that Machines can give their Nodes; without any they can
+	// give all.
 	// +optional
 	AllowedNodeLabels []AllowedNodeLabel `json:"allowedNodeLabels,omitempty"`
 	// AllowedDistributions are the operating systems that machines can have.
@@ -214,6 +216,7 @@ type ReleaseRepository struct {
 // AllowedNodeLabel is a label that nodes can have.
 type AllowedNodeLabel struct {
 	Key string `json:"key"`
+	// Value is the only value that the label can have; without it each is allowed.
 	// +optional
 	Value string `json:"value,omitempty"`
 	// +optional

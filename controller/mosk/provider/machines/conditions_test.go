@@ -67,7 +67,7 @@ func TestEventsOfNodesReachTheirMachines(t *testing.T) {
 		{"the first report", &corev1.Node{}, node(corev1.ConditionTrue), true},
 		{"none", &corev1.Node{}, &corev1.Node{}, false},
 	} {
-		if got := readyChanged.Update(event.UpdateEvent{ObjectOld: tt.before, ObjectNew: tt.after}); got != tt.want {
+		if got := nodeChanged.Update(event.UpdateEvent{ObjectOld: tt.before, ObjectNew: tt.after}); got != tt.want {
 			t.Errorf("%s: passed %t, want %t", tt.name, got, tt.want)
 		}
 	}

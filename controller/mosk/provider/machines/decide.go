@@ -31,6 +31,7 @@ const (
 	actProvision  action = "provision the host"
 	actWriteLCM   action = "write the parameters of the LCMMachine"
 	actDeploy     action = "assign the LCMMachine to the cluster"
+	actMark       action = "write the labels of the Node"
 	actMaintain   action = "maintain the agent's account"
 
 	actPrepareDeletion action = "prepare the deletion"
@@ -140,6 +141,8 @@ func decideClaimed(f *facts) decision {
 		return decision{actMaintain, unready(f)}
 	case !assigned(f):
 		return decision{actDeploy, unready(f)}
+	case unmarked(f):
+		return decision{actMark, unready(f)}
 	}
 	return decision{actMaintain, unready(f)}
 }

@@ -77,7 +77,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Watches(&ipamv1.IpamHost{}, sameName).
 		Watches(&ipamv1.L2Template{}, handler.EnqueueRequestsFromMapFunc(r.waitingMachines)).
 		Watches(&hostprofilev1.BareMetalHostProfile{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfProfile)).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfNode), builder.WithPredicates(readyChanged)).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfNode), builder.WithPredicates(nodeChanged)).
 		Watches(&metal3.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfHost)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf(func(m *clusterv1.Machine, o client.Object) bool {
 			return m.Labels[clusterv1.ClusterNameLabel] == o.GetName()

@@ -93,10 +93,14 @@ func (r *Reconciler) machinesOfNode(ctx context.Context, object client.Object) [
 	return watch.Requests(ctx, r.Client, &lcmv1.LCMMachineList{}, func(l *lcmv1.LCMMachine) bool { return item.Node(l) == object.GetName() })
 }
 
-// readyChanged passes Nodes that come and go, and updates of their condition Ready: other
-// updates are frequent.
-var readyChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-	before, after := ready(e.ObjectOld.(*corev1.Node)), ready(e.ObjectNew.(*corev1.Node))
+// nodeChanged passes Nodes that come and go, and updates of their condition Ready, labels and
+// taints: other updates are frequent.
+var nodeChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	was, is := e.ObjectOld.(*corev1.Node), e.ObjectNew.(*corev1.Node)
+	if !sameMarks(was, is) {
+		return true
+	}
+	before, after := ready(was), ready(is)
 	if before == nil || after == nil {
 		return before != after
 	}

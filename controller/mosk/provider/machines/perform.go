@@ -46,6 +46,7 @@ var performers = map[action]performer{
 	actProvision:       done(provision),
 	actWriteLCM:        done(onLCM(func(l *lcmv1.LCMMachine, f *facts) { l.Spec = parameters(f) })),
 	actDeploy:          done(onLCM(deploy)),
+	actMark:            mark,
 	actMaintain:        maintain,
 	actPrepareDeletion: done(onLCM(func(l *lcmv1.LCMMachine, _ *facts) { l.Spec.PrepareDeletion = true })),
 	actAbortDeletion:   done(onLCM(func(l *lcmv1.LCMMachine, _ *facts) { l.Spec.PrepareDeletion = false })),

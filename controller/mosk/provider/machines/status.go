@@ -77,6 +77,7 @@ var written = []struct {
 	{conditionProfile, profileCondition},
 	{baremetalv1.ConditionLCM, lcmCondition},
 	{baremetalv1.ConditionKubelet, kubeletCondition},
+	{conditionNodeLabels, nodeLabelsCondition},
 	{baremetalv1.ConditionMaintenance, maintenanceCondition},
 	{baremetalv1.ConditionGracefulReboot, gracefulRebootCondition},
 	{baremetalv1.ConditionReboot, rebootCondition},
