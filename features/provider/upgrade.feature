@@ -78,6 +78,22 @@ Feature: Upgrade of a cluster
     Then the machine "w-0" reaches the release "lab-3"
     And the file "/etc/deployed" of "w-0" contains "lab-3"
 
+  Scenario: An upgrade that needs a reboot reboots each machine once
+    Given the provider has deployed a cluster with the workers "w-0"
+    And the machine "w-0" reaches the release "lab-1"
+    And the cluster has the nodes "w-0"
+    And the upgrade from "lab-1" to "lab-2" needs a reboot
+    And the server of "w-0" has not booted again
+    When the operator upgrades the cluster to "lab-2"
+    Then the node "w-0" is cordoned
+    And the machine "w-0" reaches the release "lab-2"
+    And the server of "w-0" has booted once more
+    And the node "w-0" is schedulable
+    And the file "/etc/deployed" of "w-0" contains "lab-2"
+    When the operator upgrades the cluster to "lab-3"
+    Then the machine "w-0" reaches the release "lab-3"
+    And the server of "w-0" has not booted again
+
   @H44
   Scenario: An update goes by the steps that are commenced, in their order
     Given the provider has deployed a cluster with the workers "w-0"

@@ -262,6 +262,9 @@ func (b *testLab) deleteDay2(ctx context.Context) error {
 			}
 		}
 	}
+	if err := b.kube.DeleteAllOf(ctx, &kaasv1.KaaSRelease{}, client.HasLabels{scenarioLabel}); err != nil {
+		return err
+	}
 	if err := b.kube.Delete(ctx, &corev1.Secret{ObjectMeta: day2Meta(machineUserData)}); client.IgnoreNotFound(err) != nil {
 		return err
 	}

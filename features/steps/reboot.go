@@ -11,6 +11,7 @@ import (
 
 	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
 // registerReboots binds the steps on GracefulRebootRequests and on the nodes that they
@@ -36,6 +37,7 @@ func (s *scenario) registerReboots(sc *stepRegistry) {
 		})
 	})
 	sc.Step(`^the machines "([^"]*)" were rebooted for the request "([^"]*)"$`, "waits until a GracefulRebootRequest is completed and has these machines, in this order; the server of each has booted once since the cluster was deployed", s.wereRebooted)
+	sc.Step(`^the server of "([^"]*)" has booted once more$`, "waits until the server runs in the boot after the one that it was in when the cluster was deployed, or in the last such step", s.bootedOnceMore)
 	sc.Step(`^the node "([^"]*)" is (cordoned|schedulable)$`, "waits until a Node is unschedulable, or schedulable", func(ctx context.Context, name, what string) error {
 		return eventually(ctx, "the node "+name+" is "+what, func(ctx context.Context) (bool, string, error) {
 			n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -53,6 +55,23 @@ func (s *scenario) awaitRequest(ctx context.Context, name, what string, ok func(
 		r := &kaasv1.GracefulRebootRequest{ObjectMeta: day2Meta(name)}
 		err := s.kube.Get(ctx, client.ObjectKeyFromObject(r), r)
 		return ok(r), fmt.Sprintf("%+v", r.Status), err
+	})
+}
+
+func (s *scenario) bootedOnceMore(ctx context.Context, name string) error {
+	return eventually(ctx, "the server of "+name+" has booted once more", func(context.Context) (bool, string, error) {
+		v, err := s.machineOf(name)
+		if err != nil {
+			return false, "", err
+		}
+		if v.Boots > s.deployedBoots[name]+1 {
+			return false, "", fmt.Errorf("the server of %s is in its boot %d, want %d", name, v.Boots, s.deployedBoots[name]+1)
+		}
+		done := v.Boots == s.deployedBoots[name]+1 && v.Phase == machine.Running
+		if done {
+			s.deployedBoots[name]++
+		}
+		return done, fmt.Sprintf("it is %s in its boot %d", v.Phase, v.Boots), nil
 	})
 }
 

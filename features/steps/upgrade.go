@@ -58,6 +58,7 @@ func (s *scenario) releases() []client.Object {
 
 // registerUpgrades binds the steps on the release of a cluster.
 func (s *scenario) registerUpgrades(sc *stepRegistry) {
+	sc.Step(`^the upgrade from "([^"]*)" to "([^"]*)" needs a reboot$`, "creates a newer KaaSRelease, in which this upgrade has rebootRequired", s.needReboot)
 	sc.Step(`^the operator upgrades the cluster to "([^"]*)"$`, "sets the release of the Cluster", func(ctx context.Context, to string) error { return s.setRelease(ctx, to) })
 	sc.Step(`^the operator tries to upgrade the cluster to "([^"]*)"$`, "sets the release of the Cluster in a dry run", func(ctx context.Context, to string) error {
 		s.dryRun = true
@@ -98,6 +99,23 @@ func (s *scenario) registerUpgrades(sc *stepRegistry) {
 	})
 	sc.NegativeStep(`^the step "([^"]*)" of the update to "([^"]*)" does not begin$`, "asserts, once each controller has reconciled every object, that a step of the ClusterUpdatePlan is NotStarted", s.doesNotBegin)
 	sc.NegativeStep(`^the cluster stays with the release "([^"]*)"$`, "asserts, once each controller has reconciled every object, that the LCMCluster and each machine have this release", s.staysWithRelease)
+}
+
+func (s *scenario) needReboot(ctx context.Context, from, to string) error {
+	k := s.releases()[0].(*kaasv1.KaaSRelease)
+	k.Name, k.Labels, k.Spec.Version = "reboot", map[string]string{scenarioLabel: "true"}, "2.0.0"
+	for _, r := range releases {
+		for i := range k.Spec.SupportedClusterReleases {
+			ways := k.Spec.SupportedClusterReleases[i].AvailableUpgrades
+			for j := range ways {
+				if k.Spec.SupportedClusterReleases[i].Name == from && r.name == to && ways[j].Version == r.version {
+					ways[j].RebootRequired = true
+					return s.create(ctx, k)
+				}
+			}
+		}
+	}
+	return fmt.Errorf("%s cannot be upgraded to %s", from, to)
 }
 
 func (s *scenario) setRelease(ctx context.Context, to string, opts ...client.PatchOption) error {

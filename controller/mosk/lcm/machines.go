@@ -95,7 +95,7 @@ func (r *Machines) reconcile(ctx context.Context, key types.NamespacedName) erro
 // they stay: an agent must not forget what it has executed. The items of another release wait
 // until the machine may have that release (spec.release), and until it may be updated: see
 // package update. Those of the host OS follow at once. It reports whether the items are now
-// the LCMCluster's present ones.
+// the LCMCluster's present ones, and no reboot for them is due.
 func (r *Machines) writeItems(ctx context.Context, m *lcmv1.LCMMachine) (current bool, err error) {
 	before := m.DeepCopy()
 	m.Spec = assigned(m)
@@ -111,6 +111,7 @@ func (r *Machines) writeItems(ctx context.Context, m *lcmv1.LCMMachine) (current
 	if !current {
 		items = item.OtherRelease(items, m.Spec.StateItems)
 	}
+	current = current && !item.RebootDue(&c, m)
 	m.Spec.StateItems = item.Merge(items, m.Spec.StateItemsOverwrites)
 	if m.Spec.LCMType == "" {
 		m.Spec.LCMType = c.Spec.LCMType

@@ -186,6 +186,25 @@ func TestReleaseOfAMachine(t *testing.T) {
 	}
 }
 
+// A machine that has to be rebooted for a release has it after the reboot alone.
+func TestReleaseWaitsForTheReboot(t *testing.T) {
+	c := lcmCluster()
+	c.Spec.Release, c.Spec.NodesRebootRequired = "mosk-2", true
+	for _, tt := range []struct {
+		was, rebooted, want string
+	}{{"mosk-1", "", "mosk-1"}, {"mosk-1", "mosk-1", "mosk-1"}, {"mosk-1", "mosk-2", "mosk-2"}, {"", "", "mosk-2"}} {
+		a, r := start(t, c.DeepCopy(), machine(func(m *lcmv1.LCMMachine) {
+			m.Spec.Release, m.Status.Release, m.Spec.StateItemsOverwrites = "mosk-2", tt.was, nil
+			m.Annotations = map[string]string{item.UpdatingAnnotation: "true", item.RebootedAnnotation: tt.rebooted}
+			m.Status.KubernetesCordonDrain = lcmv1.CordonDrained
+			m.Status.StateItemStatuses = map[string]lcmv1.StateItemStatus{script.Name: {Hash: item.Hash(script, ""), Attempt: 1}}
+		}))
+		if m := a.reconciled(t, r); m.Status.Release != tt.want || m.Status.State != lcmv1.StateReady {
+			t.Errorf("a machine of %q that was rebooted for %q: release %q, %s; want %q", tt.was, tt.rebooted, m.Status.Release, m.Status.State, tt.want)
+		}
+	}
+}
+
 // A change of the LCMCluster reaches its machines.
 func TestMachinesOfAnLCMCluster(t *testing.T) {
 	other := machine(func(m *lcmv1.LCMMachine) { m.Name, m.Spec.ClusterName = "w-1", "c2" })

@@ -28,7 +28,6 @@ var Fields = map[string][]string{
 	},
 	"KaaSRelease": {
 		"spec.bootstrap",
-		"spec.supportedClusterReleases[].availableUpgrades[].rebootRequired",
 		"spec.management.helmReleases[].required",
 		"spec.management.helmReleases[].requiresPersistentVolumes",
 		"spec.management.helmReleases[].localVolumes",
@@ -59,7 +58,6 @@ var Fields = map[string][]string{
 		"spec.dedicatedControlPlane",
 		"spec.images",
 		"spec.maxWorkerPrepareCount",
-		"spec.nodesRebootRequired",
 		"spec.oidc",
 		"spec.mcrVersion",
 		"spec.mkeUpgradeAttempts",

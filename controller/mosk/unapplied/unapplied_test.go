@@ -26,8 +26,8 @@ func TestFieldsThatAreSet(t *testing.T) {
 		}
 	}
 	r := new(kaasv1.KaaSRelease)
-	r.Spec.SupportedClusterReleases = []kaasv1.SupportedClusterRelease{{Name: "a"}, {Name: "b", AvailableUpgrades: []kaasv1.AvailableUpgrade{{Version: "1"}, {Version: "2", RebootRequired: true}}}}
-	if diff := cmp.Diff([]string{"spec.supportedClusterReleases[].availableUpgrades[].rebootRequired"}, Set("KaaSRelease", r)); diff != "" {
+	r.Spec.Regional = []kaasv1.ReleaseRegional{{Provider: "a"}, {Provider: "b", HelmReleases: []kaasv1.ReleaseChart{{Name: "1"}, {Name: "2", Required: true}}}}
+	if diff := cmp.Diff([]string{"spec.regional[].helmReleases[].required"}, Set("KaaSRelease", r)); diff != "" {
 		t.Errorf("in a list of lists (-want +got):\n%s", diff)
 	}
 	if got := Set("Secret", r); got != nil {

@@ -68,6 +68,7 @@ type SupportedClusterRelease struct {
 type AvailableUpgrade struct {
 	// Version is that of a supported release.
 	Version string `json:"version"`
+	// RebootRequired reboots each machine that takes this step, while its node is out of service.
 	// +optional
 	RebootRequired bool `json:"rebootRequired,omitempty"`
 }

@@ -53,6 +53,8 @@ type LCMClusterSpec struct {
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	MaxWorkerUpgradeCount int `json:"maxWorkerUpgradeCount,omitempty"`
+	// NodesRebootRequired reboots each machine that comes from another release, while its node is
+	// out of service for the release.
 	// +optional
 	NodesRebootRequired bool `json:"nodesRebootRequired,omitempty"`
 	// +optional

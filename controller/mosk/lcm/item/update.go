@@ -11,6 +11,10 @@ import (
 // its items.
 const UpdatingAnnotation = "metalab.dev/updating"
 
+// RebootedAnnotation on an LCMMachine names the release for which its server was rebooted, as
+// nodesRebootRequired of the LCMCluster demands.
+const RebootedAnnotation = "metalab.dev/rebooted-for-release"
+
 // ofRelease returns the items that do not belong to host OS configurations. It compares names,
 // because the items of a machine have params (see IsHostOS).
 func ofRelease(items []lcmv1.LCMStateItem) []lcmv1.LCMStateItem {
@@ -33,9 +37,22 @@ func HasRelease(c *lcmv1.LCMCluster, m *lcmv1.LCMMachine) bool {
 	return m.Spec.Release == "" || c.Spec.Release == "" || m.Spec.Release == c.Spec.Release
 }
 
-// Behind reports whether a machine must have the release of its LCMCluster and has other
-// release items.
+// RebootDue reports whether a machine has to be rebooted before it has the release of its LCMCluster. One
+// that has no release yet is deployed, not upgraded.
+func RebootDue(c *lcmv1.LCMCluster, m *lcmv1.LCMMachine) bool {
+	has := m.Status.Release
+	return c.Spec.NodesRebootRequired && HasRelease(c, m) && has != "" && has != c.Spec.Release && m.Annotations[RebootedAnnotation] != c.Spec.Release
+}
+
+// Behind reports whether a machine must have the release of its LCMCluster, and has other
+// release items or was not rebooted for it.
 func Behind(c *lcmv1.LCMCluster, m *lcmv1.LCMMachine) bool {
+	return OtherItems(c, m) || RebootDue(c, m)
+}
+
+// OtherItems reports whether a machine must have the release of its LCMCluster and has other
+// release items.
+func OtherItems(c *lcmv1.LCMCluster, m *lcmv1.LCMMachine) bool {
 	if !HasRelease(c, m) {
 		return false
 	}

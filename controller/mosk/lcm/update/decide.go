@@ -37,14 +37,15 @@ const (
 	stepBegin    action = "begin"    // mark it, and enter
 	stepEnter    action = "enter"    // maintenance, and stay there until the items are done
 	stepReboot   action = "reboot"   // demand it
-	stepRebooted action = "rebooted" // take the demand back
+	stepRebooted action = "rebooted" // take the demand back, and note for which release it was
 	stepLeave    action = "leave"    // maintenance, and remove the mark
 )
 
 type step struct {
 	do      action
 	machine *lcmv1.LCMMachine
-	last    bool // the step is the cluster's last: the cluster's maintenance ends, too
+	release string // that the machine gets
+	last    bool   // the step is the cluster's last: the cluster's maintenance ends, too
 }
 
 // group is an UpdateGroup with its machines.
@@ -160,13 +161,20 @@ func (g *group) next(c *lcmv1.LCMCluster) (steps []step, unfinished bool) {
 func (g *group) stepOf(c *lcmv1.LCMCluster, t target) step {
 	m := t.LCMMachine
 	host := m.Status.HostInfo
+	due := item.RebootDue(c, m)
 	switch {
-	case item.Behind(c, m) || !item.ReleaseDone(m):
+	case item.OtherItems(c, m) || !item.ReleaseDone(m):
+		return step{do: stepEnter, machine: m}
+	case due && m.Status.KubernetesCordonDrain != lcmv1.CordonDrained: // of a release that changes no item of the machine
 		return step{do: stepEnter, machine: m}
 	case m.Spec.RebootRequired && (m.Status.Reboot == nil || !m.Status.Reboot.Completed):
 		return step{do: stepEnter, machine: m} // the agent reboots the server
 	case m.Spec.RebootRequired:
-		return step{do: stepRebooted, machine: m}
+		return step{do: stepRebooted, machine: m, release: c.Spec.Release}
+	case due && m.Status.Reboot != nil: // of an earlier reboot: the agent removes it
+		return step{do: stepEnter, machine: m}
+	case due:
+		return step{do: stepReboot, machine: m}
 	case g.reboot && host != nil && host.RebootRequired && m.Status.Reboot == nil:
 		return step{do: stepReboot, machine: m}
 	}

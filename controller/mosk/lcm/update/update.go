@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -137,10 +138,7 @@ func (r *Clusters) perform(ctx context.Context, s step) (time.Duration, error) {
 		// are out of service. The patch carries the resourceVersion, so that a late cache cannot
 		// take a second machine out of service.
 		err := r.patch(ctx, s.machine, patch.IfUnchanged(s.machine), func(m *lcmv1.LCMMachine) {
-			if m.Annotations == nil {
-				m.Annotations = map[string]string{}
-			}
-			m.Annotations[item.UpdatingAnnotation] = "true"
+			metav1.SetMetaDataAnnotation(&m.ObjectMeta, item.UpdatingAnnotation, "true")
 		})
 		if err != nil {
 			return 0, err
@@ -152,7 +150,12 @@ func (r *Clusters) perform(ctx context.Context, s step) (time.Duration, error) {
 	case stepReboot:
 		return 0, r.patch(ctx, s.machine, client.MergeFrom(s.machine), func(m *lcmv1.LCMMachine) { m.Spec.RebootRequired = true })
 	case stepRebooted:
-		return 0, r.patch(ctx, s.machine, client.MergeFrom(s.machine), func(m *lcmv1.LCMMachine) { m.Spec.RebootRequired = false })
+		return 0, r.patch(ctx, s.machine, client.MergeFrom(s.machine), func(m *lcmv1.LCMMachine) {
+			m.Spec.RebootRequired = false
+			if s.release != "" {
+				metav1.SetMetaDataAnnotation(&m.ObjectMeta, item.RebootedAnnotation, s.release)
+			}
+		})
 	case stepLeave:
 		p, err := r.Maintenance.Leave(ctx, req)
 		if err == nil && p.Done && s.last { // before the annotation is removed, so that a restart finds the rest of the work

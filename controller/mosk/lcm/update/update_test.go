@@ -364,3 +364,90 @@ func TestNewNeedsItsFields(t *testing.T) {
 		t.Error("New() without a client has no error")
 	}
 }
+
+// upgraded returns a lab whose machines, with the items of v1, come from a release to r2.
+func upgraded(t *testing.T, from string, reboot bool, items lcmv1.LCMStateItem) *lab {
+	t.Helper()
+	l := start(t, 1, slices.Concat(pair("w-0", "", nil), pair("w-1", "", nil))...)
+	c := l.cluster()
+	c.Spec.Release, c.Spec.NodesRebootRequired = "r2", reboot
+	c.Spec.MachinesTypes[lcmv1.MachineWorker] = []lcmv1.LCMStateItem{items}
+	l.must(l.Update(t.Context(), c))
+	for _, m := range l.all() {
+		m.Spec.Release = "r2"
+		l.must(l.Update(t.Context(), &m))
+		m.Status.Release = from
+		l.must(l.Status().Update(t.Context(), &m))
+	}
+	return l
+}
+
+// nodesRebootRequired reboots each machine that comes from another release, once, after its items
+// and while its node is out of service; also where the release changes no item of the machine.
+func TestUpgradeThatNeedsAReboot(t *testing.T) {
+	for _, tt := range []struct {
+		name, from string
+		reboot     bool
+		items      lcmv1.LCMStateItem
+		want       string // of each machine
+	}{
+		{"other items", "r1", true, script("v2"), "cordon, update, reboot, uncordon"},
+		{"the same items", "r1", true, script("v1"), "cordon, reboot, uncordon"},
+		{"not required", "r1", false, script("v2"), "cordon, update, uncordon"},
+		{"not required, the same items", "r1", false, script("v1"), ""},
+		{"the release of before", "r2", true, script("v1"), ""},
+		{"no release", "", true, script("v1"), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := upgraded(t, tt.from, tt.reboot, tt.items)
+			l.passes(40)
+			var want []string
+			for _, name := range []string{"w-0", "w-1"} {
+				for _, what := range strings.Fields(strings.ReplaceAll(tt.want, ",", "")) {
+					want = append(want, what+" "+name)
+				}
+			}
+			if diff := cmp.Diff(want, l.log); diff != "" {
+				t.Errorf("done (-want +got):\n%s", diff)
+			}
+			for _, m := range l.all() {
+				if m.Spec.RebootRequired || m.Status.Release != "r2" || m.Annotations[item.UpdatingAnnotation] != "" {
+					t.Errorf("%s: rebootRequired %t, release %q, annotations %v", m.Name, m.Spec.RebootRequired, m.Status.Release, m.Annotations)
+				}
+			}
+		})
+	}
+}
+
+// A node that still drains is not rebooted.
+func TestRebootWaitsForTheDrain(t *testing.T) {
+	l := upgraded(t, "r1", true, script("v1"))
+	l.blocked["w-0"] = true
+	l.passes(10)
+	if want := []string{"cordon w-0"}; !slices.Equal(l.log, want) {
+		t.Errorf("while the drain waits: %v, want %v", l.log, want)
+	}
+	l.blocked = map[string]bool{}
+	l.passes(30)
+	if want := []string{"cordon w-0", "reboot w-0", "uncordon w-0", "cordon w-1", "reboot w-1", "uncordon w-1"}; !slices.Equal(l.log, want) {
+		t.Errorf("after it: %v, want %v", l.log, want)
+	}
+}
+
+// The status of an earlier reboot would end the next one at once: its demand waits until the agent
+// has removed it.
+func TestRebootWaitsForTheEndOfTheOneBefore(t *testing.T) {
+	l := upgraded(t, "r1", true, script("v1"))
+	m := l.all()[0]
+	m.Annotations = map[string]string{item.UpdatingAnnotation: "true"}
+	m.Status.KubernetesCordonDrain = lcmv1.CordonDrained
+	for _, tt := range []struct {
+		status *lcmv1.RebootStatus
+		want   action
+	}{{&lcmv1.RebootStatus{Completed: true}, stepEnter}, {nil, stepReboot}} {
+		m.Status.Reboot = tt.status
+		if got := decide(facts{cluster: *l.cluster(), machines: []target{{LCMMachine: &m}}}); len(got) != 1 || got[0].do != tt.want {
+			t.Errorf("reboot %+v: steps %+v, want %s", tt.status, got, tt.want)
+		}
+	}
+}

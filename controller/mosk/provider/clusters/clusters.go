@@ -185,7 +185,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 	if err != nil {
 		return 0, fmt.Errorf("clusters: %w", err)
 	}
-	b, err := r.deploy(ctx, c, l, parts{endpoint, secret, kubeconfig}, &status)
+	b, err := r.deploy(ctx, c, l, parts{endpoint: endpoint, proxy: secret, kubeconfig: kubeconfig}, &status)
 	var mistake *release.Error
 	if err != nil && !errors.As(err, &mistake) {
 		return 0, fmt.Errorf("clusters: %w", err)
@@ -222,6 +222,7 @@ type parts struct {
 	endpoint   *lcmv1.Endpoint // endpoint of the load balancer
 	proxy      proxySecret
 	kubeconfig string // Secret of the Cluster's own API; "" means that it shares one
+	reboot     bool   // the machines that get the release are rebooted
 }
 
 // deploy writes the release's content to the LCMCluster and the HelmBundle, and notes the
@@ -250,6 +251,9 @@ func (r *Reconciler) deploy(ctx context.Context, c *clusterv1.Cluster, l *lcmv1.
 		return nil, release.Mistake("LCMCluster %q exists, and is not the Cluster's: remove it", l.Name)
 	}
 	if err := release.Check(ctx, r.Client, c, w, from, to); err != nil {
+		return nil, err
+	}
+	if p.reboot, err = r.reboot(ctx, c, l, w); err != nil {
 		return nil, err
 	}
 	if err := r.write(ctx, c, l, p, to); err != nil {
@@ -297,6 +301,7 @@ func (r *Reconciler) write(ctx context.Context, c *clusterv1.Cluster, l *lcmv1.L
 	spec.HelmControllerServiceAccountName = c.Name + "-helm-controller"
 	spec.MaxWorkerPrepareCount, spec.MaxWorkerUpgradeCount = value.MaxWorkerPrepareCount, max(value.MaxWorkerUpgradeCount, 1)
 	spec.Maintenance, spec.DedicatedControlPlane = value.Maintenance, value.DedicatedControlPlane
+	spec.NodesRebootRequired = p.reboot
 	if l == nil {
 		want.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c, clusterv1.GroupVersion.WithKind("Cluster"))}
 		return r.Client.Create(ctx, want)

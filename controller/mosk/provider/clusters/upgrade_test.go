@@ -154,3 +154,48 @@ func TestReleaseOfOtherProviders(t *testing.T) {
 		t.Errorf("available releases (-want +got):\n%s", diff)
 	}
 }
+
+// An upgrade reboots the machines where its path says so, also that of a machine which is
+// behind; one that does not, and stays without machines behind, ends it.
+func TestPathsThatRebootTheMachines(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		first, later bool   // rebootRequired from mosk-1 to mosk-2, and from mosk-2 to mosk-3
+		skip         string // rebootRequired from mosk-1 to mosk-3; "" is no such path
+		has          string // the release of the machine at the second upgrade
+		want         [2]bool
+	}{
+		{"none", false, false, "", "mosk-2", [2]bool{false, false}},
+		{"the first", true, false, "", "mosk-2", [2]bool{true, false}},
+		{"the second", false, true, "", "mosk-2", [2]bool{false, true}},
+		{"missed", true, false, "no", "mosk-1", [2]bool{true, true}},
+		{"from before", false, false, "yes", "mosk-1", [2]bool{false, true}},
+		{"not from before", false, false, "no", "mosk-1", [2]bool{false, false}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := start(t, objects(lcmMachine("a", "c1", "mosk-1"))...)
+			k := kaasRelease("kaas-4", "2.11.0", "mosk-3")
+			s := k.Spec.SupportedClusterReleases
+			s[0].AvailableUpgrades = []kaasv1.AvailableUpgrade{{Version: s[1].Version, RebootRequired: tt.first}}
+			if tt.skip != "" {
+				s[0].AvailableUpgrades = append(s[0].AvailableUpgrades, kaasv1.AvailableUpgrade{Version: s[2].Version, RebootRequired: tt.skip == "yes"})
+			}
+			s[1].AvailableUpgrades = []kaasv1.AvailableUpgrade{{Version: s[2].Version, RebootRequired: tt.later}}
+			l.must(l.Create(t.Context(), k))
+			if l.pass(); l.lcm().Spec.NodesRebootRequired {
+				t.Error("a deployment reboots")
+			}
+			for i, to := range []string{"mosk-2", "mosk-3"} {
+				l.ask(to, nil)
+				l.pass() // keeps it
+				if got := l.lcm().Spec; got.Release != to || got.NodesRebootRequired != tt.want[i] {
+					t.Errorf("%s: nodesRebootRequired %t, want %t (release %s)", to, got.NodesRebootRequired, tt.want[i], got.Release)
+				}
+				m := new(lcmv1.LCMMachine)
+				l.must(l.Get(t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: "a"}, m))
+				m.Status.Release = tt.has
+				l.must(l.Update(t.Context(), m))
+			}
+		})
+	}
+}

@@ -120,7 +120,7 @@ func (r *Reconciler) make(ctx context.Context, f *facts) error {
 			continue
 		default:
 			before := p.DeepCopy()
-			p.Spec.Steps = steps(f, p.Spec.Steps)
+			p.Spec.Steps = steps(f, p.Spec.Target, p.Spec.Steps)
 			if err := r.write(ctx, before, p); err != nil {
 				return err
 			}
@@ -132,7 +132,7 @@ func (r *Reconciler) make(ctx context.Context, f *facts) error {
 		if !missing {
 			continue
 		}
-		p := kaasv1.ClusterUpdatePlan{Spec: kaasv1.ClusterUpdatePlanSpec{Cluster: f.cluster.Name, Source: f.deployed, Target: to.Name, Steps: steps(f, nil)}}
+		p := kaasv1.ClusterUpdatePlan{Spec: kaasv1.ClusterUpdatePlanSpec{Cluster: f.cluster.Name, Source: f.deployed, Target: to.Name, Steps: steps(f, to.Name, nil)}}
 		p.Namespace, p.Name = f.cluster.Namespace, name
 		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(f.cluster, clusterv1.GroupVersion.WithKind("Cluster"))}
 		if err := r.Client.Create(ctx, &p); err != nil {

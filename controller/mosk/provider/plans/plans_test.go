@@ -3,6 +3,7 @@ package plans
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -260,5 +261,23 @@ func TestPlansAreDeleted(t *testing.T) {
 func TestNewWithoutAClientReturnsAnError(t *testing.T) {
 	if _, err := New(Config{}); err == nil {
 		t.Error("no error")
+	}
+}
+
+// The steps of machines say that the upgrade reboots them, while the path does.
+func TestPlanSaysThatMachinesAreRebooted(t *testing.T) {
+	const text = "Each machine is rebooted while its node is out of service."
+	l := start(t)
+	for _, reboot := range []bool{true, false} {
+		k := new(kaasv1.KaaSRelease)
+		l.must(l.Get(t.Context(), client.ObjectKey{Name: "k"}, k))
+		k.Spec.SupportedClusterReleases[0].AvailableUpgrades[0].RebootRequired = reboot
+		l.must(l.Update(t.Context(), k))
+		l.pass()
+		for _, s := range l.plan("c1-1.2.0").Spec.Steps {
+			if got, want := slices.Contains(s.Description, text), reboot && s.ID != kaasv1.StepComponents; got != want {
+				t.Errorf("rebootRequired %t: the step %s is described by %q", reboot, s.ID, s.Description)
+			}
+		}
 	}
 }

@@ -28,8 +28,8 @@ type facts struct {
 }
 
 // steps returns the steps of a plan, each commenced if it was: the control plane, the groups
-// of workers in the order of their indexes, and the charts.
-func steps(f *facts, was []kaasv1.PlanStep) []kaasv1.PlanStep {
+// of workers in the order of their indexes, and the charts. target is the release of the plan.
+func steps(f *facts, target string, was []kaasv1.PlanStep) []kaasv1.PlanStep {
 	out := []kaasv1.PlanStep{{
 		ID: kaasv1.StepControllers, Name: "Update the machines of the control plane", Granularity: kaasv1.GranularityCluster,
 		Description: []string{"The state items of the release are executed on the machines of the control plane."},
@@ -51,6 +51,11 @@ func steps(f *facts, was []kaasv1.PlanStep) []kaasv1.PlanStep {
 			Description: []string{"The state items of the release are executed on the workers of the group."},
 			Impact:      kaasv1.StepImpact{Users: kaasv1.ImpactNone, Workloads: kaasv1.ImpactMinor},
 		})
+	}
+	if slices.ContainsFunc(f.available, func(r baremetalv1.ReleaseRef) bool { return r.Name == target && r.RebootRequired }) {
+		for i := range out {
+			out[i].Description = append(out[i].Description, "Each machine is rebooted while its node is out of service.")
+		}
 	}
 	out = append(out, kaasv1.PlanStep{
 		ID: kaasv1.StepComponents, Name: "Update the Helm charts of the cluster", Granularity: kaasv1.GranularityCluster,

@@ -143,6 +143,15 @@ func Upgrades(w Wanted, from string) (out []baremetalv1.ReleaseRef) {
 	return out
 }
 
+// RebootRequired reports whether the path from a release to the one that a cluster asks for reboots the
+// machines. A path that a KaaSRelease does not list reboots none.
+func RebootRequired(w Wanted, from string) bool {
+	current, to := supported(w.KaaS, from), supported(w.KaaS, w.Name)
+	return current != nil && to != nil && slices.ContainsFunc(current.AvailableUpgrades, func(u kaasv1.AvailableUpgrade) bool {
+		return u.Version == to.Version && u.RebootRequired
+	})
+}
+
 // Check returns a Mistake when a cluster with the release from cannot get the one that it
 // asks for: a cluster is upgraded along the supported path only, one step after the other,
 // and a management cluster to a higher version that supports all other clusters.
