@@ -93,8 +93,8 @@ func (r *Machines) reconcile(ctx context.Context, key types.NamespacedName) erro
 
 // writeItems makes the machine's items from those of its LCMCluster. Without an LCMCluster
 // they stay: an agent must not forget what it has executed. The items of another release wait
-// until the machine may have that release (spec.release), and until it may be updated: see
-// package update. Those of the host OS follow at once. It reports whether the items are now
+// until the machine may have that release (spec.release), and until it may be prepared and
+// updated: see package update. Those of the host OS follow at once. It reports whether the items are now
 // the LCMCluster's present ones, and no reboot for them is due.
 func (r *Machines) writeItems(ctx context.Context, m *lcmv1.LCMMachine) (current bool, err error) {
 	before := m.DeepCopy()
@@ -107,9 +107,13 @@ func (r *Machines) writeItems(ctx context.Context, m *lcmv1.LCMMachine) (current
 		return false, fmt.Errorf("lcm: LCMCluster %s: %w", key, err)
 	}
 	items := c.Spec.MachinesTypes[m.Spec.Type]
-	current = item.HasRelease(&c, m) && (item.MayUpdate(m) || !item.Behind(&c, m))
+	may := item.MayPrepare(&c, m)
+	current = item.HasRelease(&c, m) && may && (item.MayUpdate(m) || !item.Behind(&c, m))
 	if !current {
 		items = item.OtherRelease(items, m.Spec.StateItems)
+	}
+	if !may && !item.HasReleaseItems(m) { // those of the host OS come after those of the release
+		items = nil
 	}
 	current = current && !item.RebootDue(&c, m)
 	m.Spec.StateItems = item.Merge(items, m.Spec.StateItemsOverwrites)

@@ -205,6 +205,46 @@ func TestReleaseWaitsForTheReboot(t *testing.T) {
 	}
 }
 
+// A worker gets the items of a release that has a phase prepare when it may be prepared. Until then
+// one that is new has none, and one that is being deployed keeps those of before.
+func TestItemsWaitForThePreparation(t *testing.T) {
+	c := lcmCluster()
+	c.Spec.MaxWorkerPrepareCount = 1
+	prepare := lcmv1.LCMStateItem{Runner: lcmv1.RunnerDownloader, Name: "download", Version: "v1", Phase: lcmv1.PhasePrepare}
+	for kind := range c.Spec.MachinesTypes {
+		c.Spec.MachinesTypes[kind] = append([]lcmv1.LCMStateItem{prepare}, c.Spec.MachinesTypes[kind]...)
+	}
+	old := script
+	old.Version = "v1"
+	hocs := item.Merge(itemsHOC, overwrite)
+	all := []lcmv1.LCMStateItem{prepare, script, hocs[0], hocs[1]}
+	for _, tt := range []struct {
+		name   string
+		change func(*lcmv1.LCMMachine)
+		want   []lcmv1.LCMStateItem
+		state  lcmv1.MachineState
+	}{
+		{"new", func(*lcmv1.LCMMachine) {}, nil, lcmv1.StatePending},
+		{"waiting", func(m *lcmv1.LCMMachine) {
+			m.Annotations = map[string]string{item.PreparingAnnotation: item.AwaitsPreparation}
+		}, nil, lcmv1.StatePending},
+		{"with a place", func(m *lcmv1.LCMMachine) {
+			m.Annotations = map[string]string{item.PreparingAnnotation: item.Preparing}
+		}, all, lcmv1.StateDeploy},
+		{"being deployed", func(m *lcmv1.LCMMachine) { m.Spec.StateItems = []lcmv1.LCMStateItem{old} }, []lcmv1.LCMStateItem{old, hocs[0], hocs[1]}, lcmv1.StateDeploy},
+		{"prepared", func(m *lcmv1.LCMMachine) {
+			m.Status.StateItemStatuses = map[string]lcmv1.StateItemStatus{prepare.Name: {Hash: item.Hash(prepare, ""), Attempt: 1}}
+		}, all, lcmv1.StateDeploy},
+		{"control plane", func(m *lcmv1.LCMMachine) { m.Spec.Type = lcmv1.MachineControl }, []lcmv1.LCMStateItem{prepare, hocs[0], hocs[1]}, lcmv1.StateReconfigure},
+	} {
+		a, r := start(t, c.DeepCopy(), machine(tt.change))
+		m := a.reconciled(t, r)
+		if diff := cmp.Diff(tt.want, m.Spec.StateItems); diff != "" || m.Status.State != tt.state {
+			t.Errorf("%s: %s, want %s; items (-want +got):\n%s", tt.name, m.Status.State, tt.state, diff)
+		}
+	}
+}
+
 // A change of the LCMCluster reaches its machines.
 func TestMachinesOfAnLCMCluster(t *testing.T) {
 	other := machine(func(m *lcmv1.LCMMachine) { m.Name, m.Spec.ClusterName = "w-1", "c2" })

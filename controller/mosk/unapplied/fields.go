@@ -6,7 +6,6 @@ var Fields = map[string][]string{
 	"Cluster": {
 		"spec.clusterNetwork",
 		value + "tls",
-		value + "maxWorkerPrepareCount",
 		value + "dedicatedControlPlane",
 		value + "dedicatedMetallbPools",
 		value + "containerRegistries",
@@ -57,7 +56,6 @@ var Fields = map[string][]string{
 		"spec.mkeTLSSecretName",
 		"spec.dedicatedControlPlane",
 		"spec.images",
-		"spec.maxWorkerPrepareCount",
 		"spec.oidc",
 		"spec.mcrVersion",
 		"spec.mkeUpgradeAttempts",

@@ -30,6 +30,8 @@ type ClusterProviderSpec struct {
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	TLS *runtime.RawExtension `json:"tls,omitempty"`
+	// MaxWorkerPrepareCount is how many workers execute items of the phase prepare at a time; 0 is
+	// no bound.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MaxWorkerPrepareCount int `json:"maxWorkerPrepareCount,omitempty"`

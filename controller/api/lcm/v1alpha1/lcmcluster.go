@@ -44,7 +44,8 @@ type LCMClusterSpec struct {
 	DedicatedControlPlane *bool `json:"dedicatedControlPlane,omitempty"`
 	// +optional
 	Images LCMImages `json:"images,omitzero"`
-	// MaxWorkerPrepareCount is how many workers are prepared at a time.
+	// MaxWorkerPrepareCount is how many workers execute items of the phase prepare at a time; 0 is
+	// no bound.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MaxWorkerPrepareCount int `json:"maxWorkerPrepareCount,omitempty"`

@@ -21,6 +21,9 @@ func ofRelease(items []lcmv1.LCMStateItem) []lcmv1.LCMStateItem {
 	return slices.DeleteFunc(slices.Clone(items), func(it lcmv1.LCMStateItem) bool { return IsHostOSName(it.Name) })
 }
 
+// HasReleaseItems reports whether a machine has any items of a release.
+func HasReleaseItems(m *lcmv1.LCMMachine) bool { return len(ofRelease(m.Spec.StateItems)) > 0 }
+
 // ReleaseDone reports whether a machine has executed all items of its release.
 func ReleaseDone(m *lcmv1.LCMMachine) bool {
 	for _, it := range ofRelease(m.Spec.StateItems) {
@@ -67,5 +70,5 @@ func OtherItems(c *lcmv1.LCMCluster, m *lcmv1.LCMMachine) bool {
 // of its present release items.
 func MayUpdate(m *lcmv1.LCMMachine) bool {
 	drained := m.Annotations[UpdatingAnnotation] != "" && m.Status.KubernetesCordonDrain == lcmv1.CordonDrained
-	return drained || len(ofRelease(m.Spec.StateItems)) == 0 || !ReleaseDone(m)
+	return drained || !HasReleaseItems(m) || !ReleaseDone(m)
 }

@@ -39,12 +39,14 @@ const (
 	stepReboot   action = "reboot"   // demand it
 	stepRebooted action = "rebooted" // take the demand back, and note for which release it was
 	stepLeave    action = "leave"    // maintenance, and remove the mark
+	stepPlace    action = "place"    // write whether it may be prepared
 )
 
 type step struct {
 	do      action
 	machine *lcmv1.LCMMachine
 	release string // that the machine gets
+	place   string // value of item.PreparingAnnotation, which stepBegin and stepPlace write
 	last    bool   // the step is the cluster's last: the cluster's maintenance ends, too
 }
 
@@ -109,12 +111,12 @@ func grouped(f facts) []*group {
 // decide returns the next steps of the machines whose update has begun, and of those that may
 // begin.
 func decide(f facts) (steps []step) {
-	groups := grouped(f)
+	groups, prepares := grouped(f), newPlaces(f)
 	for i := 0; i < len(groups); {
 		stage := groups[i].index
 		busy := false
 		for ; i < len(groups) && groups[i].index == stage; i++ {
-			more, unfinished := groups[i].next(&f.cluster)
+			more, unfinished := groups[i].next(&f.cluster, prepares)
 			steps, busy = append(steps, more...), busy || unfinished
 		}
 		if busy { // later groups wait; what was begun there earlier goes on
@@ -132,11 +134,14 @@ func decide(f facts) (steps []step) {
 	if len(steps) > 0 && !behind && !stays {
 		steps[len(steps)-1].last = true
 	}
+	for _, g := range groups { // in the order of updates
+		steps = append(steps, prepares.steps(g.machines)...)
+	}
 	return steps
 }
 
 // next returns the steps of a group, and whether it has machines that are not updated.
-func (g *group) next(c *lcmv1.LCMCluster) (steps []step, unfinished bool) {
+func (g *group) next(c *lcmv1.LCMCluster, prepares *places) (steps []step, unfinished bool) {
 	out := 0
 	for _, t := range g.machines {
 		if t.out() {
@@ -149,9 +154,14 @@ func (g *group) next(c *lcmv1.LCMCluster) (steps []step, unfinished bool) {
 		switch {
 		case t.updating():
 			steps = append(steps, g.stepOf(c, t))
-		case behind && !t.out() && out < g.limit:
+		case behind && item.MayUpdate(t.LCMMachine): // it is not in service: it gets the items without an update
+		case behind && !t.out() && out < g.limit && prepares.take(t):
 			out++
-			steps = append(steps, step{do: stepBegin, machine: t.LCMMachine})
+			begin := step{do: stepBegin, machine: t.LCMMachine}
+			if prepares.taken[t.Name] {
+				begin.place = item.Preparing
+			}
+			steps = append(steps, begin)
 		}
 	}
 	return steps, unfinished

@@ -139,6 +139,9 @@ func (r *Clusters) perform(ctx context.Context, s step) (time.Duration, error) {
 		// take a second machine out of service.
 		err := r.patch(ctx, s.machine, patch.IfUnchanged(s.machine), func(m *lcmv1.LCMMachine) {
 			metav1.SetMetaDataAnnotation(&m.ObjectMeta, item.UpdatingAnnotation, "true")
+			if s.place != "" {
+				metav1.SetMetaDataAnnotation(&m.ObjectMeta, item.PreparingAnnotation, s.place)
+			}
 		})
 		if err != nil {
 			return 0, err
@@ -147,6 +150,14 @@ func (r *Clusters) perform(ctx context.Context, s step) (time.Duration, error) {
 	case stepEnter:
 		p, err := r.Maintenance.Enter(ctx, req)
 		return p.After, err
+	case stepPlace:
+		return 0, r.patch(ctx, s.machine, patch.IfUnchanged(s.machine), func(m *lcmv1.LCMMachine) {
+			if s.place == "" {
+				delete(m.Annotations, item.PreparingAnnotation)
+				return
+			}
+			metav1.SetMetaDataAnnotation(&m.ObjectMeta, item.PreparingAnnotation, s.place)
+		})
 	case stepReboot:
 		return 0, r.patch(ctx, s.machine, client.MergeFrom(s.machine), func(m *lcmv1.LCMMachine) { m.Spec.RebootRequired = true })
 	case stepRebooted:

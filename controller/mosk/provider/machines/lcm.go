@@ -36,6 +36,9 @@ func lcmCondition(f *facts, _ decision, was []baremetalv1.Condition) *baremetalv
 
 // lcmWaits returns why an LCMMachine is not Ready, "" when nothing says so.
 func lcmWaits(l *lcmv1.LCMMachine, before string) string {
+	if l.Annotations[item.PreparingAnnotation] == item.AwaitsPreparation {
+		return "it waits to be prepared: maxWorkerPrepareCount of the Cluster bounds how many workers are at a time"
+	}
 	switch l.Status.State {
 	case lcmv1.StateUninitialized, "":
 		if l.Status.RHELLicenseError != "" {

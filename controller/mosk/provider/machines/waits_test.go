@@ -70,6 +70,14 @@ func TestConditionLCMNamesTheFailingItem(t *testing.T) {
 	if got := l.condition("m", baremetalv1.ConditionLCM); !got.Ready || got.Message != "" {
 		t.Errorf("succeeded: condition %+v", got)
 	}
+	edit(l, l.lcm("m"), func(x *lcmv1.LCMMachine) {
+		x.Annotations = map[string]string{item.PreparingAnnotation: item.AwaitsPreparation}
+	})
+	l.lcmStatus("m", func(x *lcmv1.LCMMachine) { x.Status.State = lcmv1.StatePending })
+	if got, want := l.condition("m", baremetalv1.ConditionLCM).Message, "the LCMMachine is Pending: it waits to be prepared: maxWorkerPrepareCount of the Cluster bounds how many workers are at a time"; got != want {
+		t.Errorf("without a place: %q, want %q", got, want)
+	}
+	edit(l, l.lcm("m"), func(x *lcmv1.LCMMachine) { x.Annotations = nil })
 	l.lcmStatus("m", func(x *lcmv1.LCMMachine) { x.Status.State, x.Status.Addresses = lcmv1.StateUninitialized, nil })
 	if got := l.condition("m", baremetalv1.ConditionLCM); got.Message != "the LCMMachine is Uninitialized: its agent has not reported yet" {
 		t.Errorf("without an address: condition %+v", got)
