@@ -212,10 +212,10 @@ func TestFirstReportsDoNotOverwriteEachOther(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := first.writeStatus(t.Context(), m); err != nil {
+	if _, err := first.writeStatus(t.Context(), m, lcmv1.Components{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := second.writeStatus(t.Context(), m); !kubeapi.HasStatus(err, 409) {
+	if _, err := second.writeStatus(t.Context(), m, lcmv1.Components{}); !kubeapi.HasStatus(err, 409) {
 		t.Errorf("the second report = %v, want 409", err)
 	}
 }

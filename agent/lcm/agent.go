@@ -163,7 +163,11 @@ func (a *agent) step(ctx context.Context) (time.Duration, error) {
 		return a.Poll, keysErr
 	}
 	tokenErr := a.renewToken(ctx, m)
-	switch m, err = a.writeStatus(ctx, m); {
+	components, componentsErr := a.components()
+	if componentsErr != nil {
+		components = m.Status.Components
+	}
+	switch m, err = a.writeStatus(ctx, m, components); {
 	case kubeapi.HasStatus(err, http.StatusConflict): // the next look at the object shows the change
 		return 0, nil
 	case err != nil:
@@ -176,13 +180,13 @@ func (a *agent) step(ctx context.Context) (time.Duration, error) {
 	if err == nil && wait != 0 {
 		wait, err = a.reboot(ctx, m, wait)
 	}
-	return wait, errors.Join(err, keysErr, tokenErr)
+	return wait, errors.Join(err, keysErr, tokenErr, componentsErr)
 }
 
 // writeStatus writes the facts of the server, and the results that the API does not have yet.
 // It removes the statuses of items that the object no longer has, since the controllers wait
 // for their removal.
-func (a *agent) writeStatus(ctx context.Context, m *lcmv1.LCMMachine) (*lcmv1.LCMMachine, error) {
+func (a *agent) writeStatus(ctx context.Context, m *lcmv1.LCMMachine, components lcmv1.Components) (*lcmv1.LCMMachine, error) {
 	next := m.Status.DeepCopy()
 	addresses, err := a.addresses(m)
 	if err != nil {
@@ -190,7 +194,7 @@ func (a *agent) writeStatus(ctx context.Context, m *lcmv1.LCMMachine) (*lcmv1.LC
 	}
 	next.Addresses = addresses
 	next.Interface = m.Spec.Interface
-	next.AgentVersion = a.version(m)
+	next.AgentVersion, next.Components = a.version(m), components
 	next.HostInfo = a.host.DeepCopy()
 	if next.HostInfo.RebootRequired, next.HostInfo.RebootReason, err = a.rebootRequest(); err != nil {
 		return nil, err

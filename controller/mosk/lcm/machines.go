@@ -117,6 +117,9 @@ func (r *Machines) writeItems(ctx context.Context, m *lcmv1.LCMMachine) (current
 	}
 	current = current && !item.RebootDue(&c, m)
 	m.Spec.StateItems = item.Merge(items, m.Spec.StateItemsOverwrites)
+	if current && c.Spec.Components != (lcmv1.Components{}) {
+		m.Spec.Components = c.Spec.Components
+	}
 	if m.Spec.LCMType == "" {
 		m.Spec.LCMType = c.Spec.LCMType
 	}

@@ -245,6 +245,19 @@ func TestItemsWaitForThePreparation(t *testing.T) {
 	}
 }
 
+// The demanded versions of components follow with the items of the release. An LCMCluster without any
+// leaves those of the machine.
+func TestComponentsOfAMachine(t *testing.T) {
+	for _, tt := range []struct{ cluster, release, want string }{{"3.7", "mosk-2", "3.7"}, {"3.7", "mosk-1", "3.6"}, {"", "mosk-2", "3.6"}} {
+		c := lcmCluster()
+		c.Spec.Release, c.Spec.Components.UCPVersion = "mosk-2", tt.cluster
+		a, r := start(t, c, machine(func(m *lcmv1.LCMMachine) { m.Spec.Release, m.Spec.Components.UCPVersion = tt.release, "3.6" }))
+		if got := a.reconciled(t, r).Spec.Components.UCPVersion; got != tt.want {
+			t.Errorf("LCMCluster with %q, machine with %s: %q, want %q", tt.cluster, tt.release, got, tt.want)
+		}
+	}
+}
+
 // A change of the LCMCluster reaches its machines.
 func TestMachinesOfAnLCMCluster(t *testing.T) {
 	other := machine(func(m *lcmv1.LCMMachine) { m.Name, m.Spec.ClusterName = "w-1", "c2" })

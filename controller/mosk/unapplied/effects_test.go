@@ -231,6 +231,7 @@ var effects = map[string]map[string]string{
 		"spec.npTemplate":               "controller/mosk/provider/network/layout",
 	},
 	"LCMCluster": {
+		"spec.components.ucpVersion":            "controller/mosk/lcm/item",
 		"spec.agentVesrion":                     mirror,
 		"spec.externalEndpoint.host":            mirror,
 		"spec.externalEndpoint.port":            mirror,
@@ -263,6 +264,7 @@ var effects = map[string]map[string]string{
 		"spec.agentConfig.version":     "agent/lcm",
 		"spec.cidr":                    "agent/lcm",
 		"spec.clusterName":             "controller/mosk/lcm",
+		"spec.components.ucpVersion":   "controller/mosk/lcm/item",
 		"spec.distribution":            "controller/mosk/provider/hoc",
 		"spec.haltAgent":               "agent/lcm",
 		"spec.interface":               "agent/lcm",

@@ -47,7 +47,6 @@ var Fields = map[string][]string{
 		"spec.images",
 	},
 	"LCMCluster": {
-		"spec.components",
 		"spec.helmControllerHAEnabled",
 		"spec.helmControllerFromExternalChart",
 		"spec.deploymentSecretName",
@@ -61,7 +60,6 @@ var Fields = map[string][]string{
 		"spec.mkeUpgradeAttempts",
 	},
 	"LCMMachine": {
-		"spec.components",
 		"spec.deploymentSecretName",
 		"spec.kubeconfigSecretName",
 		"spec.tlsSecretName",

@@ -55,7 +55,7 @@ func lcmWaits(l *lcmv1.LCMMachine, before string) string {
 	if it, ok := nextItem(l); ok {
 		return itemWaits(l, it, before)
 	}
-	return ""
+	return item.ComponentsWait(l)
 }
 
 // phases are the phases of items in the order in which agents execute them.
