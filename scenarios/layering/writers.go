@@ -14,7 +14,7 @@ var several = map[string]bool{"LCMMachineStatus": true, "HostOSConfigurationStat
 // writer, so that no two overwrite each other's.
 var Writers = []Writer{
 	{"LCMMachineStatus", []string{
-		"Addresses", "AgentVersion", "Distribution", "HostInfo", "Interface", "LCMAgentUpgradeStatus", "Reboot", "StateItemStatuses",
+		"Addresses", "AgentVersion", "Components", "Distribution", "HostInfo", "Interface", "LCMAgentUpgradeStatus", "Reboot", "StateItemStatuses",
 	}, "agent/lcm"},
 	{"LCMMachineStatus", []string{"Maintenance", "Release", "State"}, "controller/mosk/lcm"},
 	{"LCMMachineStatus", []string{"KubernetesCordonDrain", "KubernetesCordonDrainError"}, "controller/mosk/lcm/maintenance"},
