@@ -3,6 +3,8 @@ package lcm
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -51,6 +53,9 @@ func (a *agent) fetch(ctx context.Context, m *lcmv1.LCMMachine, address, sum str
 		if err != nil {
 			return nil, fmt.Errorf("proxy: Secret %s/%s: %w", a.Namespace, m.Spec.ProxySecretName, err)
 		}
+		if err := trust(transport, s.Data[item.ProxyCAKey]); err != nil {
+			return nil, fmt.Errorf("proxy: Secret %s/%s: %w", a.Namespace, m.Spec.ProxySecretName, err)
+		}
 		transport.Proxy = func(r *http.Request) (*url.URL, error) { return through(r.URL) }
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -92,6 +97,29 @@ func proxyFunc(s *secret) (func(*url.URL) (*url.URL, error), error) {
 	}
 	c := httpproxy.Config{HTTPProxy: value(item.ProxyHTTPKey), HTTPSProxy: value(item.ProxyHTTPSKey), NoProxy: value(item.ProxyNoneKey)}
 	return c.ProxyFunc(), nil
+}
+
+// trust adds the certificates of a proxy that reads TLS to those that a transport trusts.
+func trust(t *http.Transport, ca []byte) error {
+	if len(ca) == 0 {
+		return nil
+	}
+	if t.TLSClientConfig == nil {
+		t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	roots := t.TLSClientConfig.RootCAs
+	if roots == nil {
+		var err error
+		if roots, err = x509.SystemCertPool(); err != nil {
+			return err
+		}
+	}
+	roots = roots.Clone()
+	if !roots.AppendCertsFromPEM(ca) {
+		return fmt.Errorf("%s: give certificates in PEM", item.ProxyCAKey)
+	}
+	t.TLSClientConfig.RootCAs = roots
+	return nil
 }
 
 // gzipMagic begins a file that gzip has compressed (RFC 1952, §2.3.1).

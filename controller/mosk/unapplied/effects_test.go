@@ -322,9 +322,10 @@ var effects = map[string]map[string]string{
 		"spec.nodeName":       "controller/mosk/lcm/maintenance",
 	},
 	"Proxy": {
-		"spec.httpProxy":  "controller/mosk/provider/clusters",
-		"spec.httpsProxy": "controller/mosk/provider/clusters",
-		"spec.noProxy":    "controller/mosk/provider/clusters",
+		"spec.caCertificate": "controller/mosk/provider/userdata",
+		"spec.httpProxy":     "controller/mosk/provider/clusters",
+		"spec.httpsProxy":    "controller/mosk/provider/clusters",
+		"spec.noProxy":       "controller/mosk/provider/clusters",
 	},
 	"PublicKey": {
 		"spec.publicKey": "controller/mosk/provider/machines",

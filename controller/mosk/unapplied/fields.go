@@ -14,7 +14,6 @@ var Fields = map[string][]string{
 		"spec.versions",
 		value + "ansibleExtraPassthrough",
 	},
-	"Proxy": {"spec.caCertificate"},
 	"L2Template": {
 		"spec.l3Layout[].subnetPool",
 	},

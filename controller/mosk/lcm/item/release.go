@@ -17,11 +17,13 @@ const (
 	ParamTimeout = "timeout"
 )
 
-// Keys of the Secret that LCMMachine.spec.proxySecretName names: URLs, and a list of hosts.
+// Keys of the Secret that LCMMachine.spec.proxySecretName names: URLs, a list of hosts, and the
+// certificates, in PEM, of a proxy that reads TLS.
 const (
 	ProxyHTTPKey  = "HTTP_PROXY"
 	ProxyHTTPSKey = "HTTPS_PROXY"
 	ProxyNoneKey  = "NO_PROXY"
+	ProxyCAKey    = "CA_CERTIFICATE"
 )
 
 // ProxySecret returns the name of the Secret with the proxies of a Cluster.

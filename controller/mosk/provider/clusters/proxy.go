@@ -3,6 +3,7 @@ package clusters
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -18,7 +19,6 @@ import (
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
-	"github.com/metalab-dev/metalab/controller/mosk/unapplied"
 )
 
 // clustersOfProxy enqueues the Clusters that name a Proxy.
@@ -72,10 +72,14 @@ func (r *Reconciler) proxy(ctx context.Context, c *clusterv1.Cluster) (proxySecr
 	if created && !metav1.IsControlledBy(current, c) {
 		return proxySecret{}, wait("Secret %q exists, and is not the Cluster's: remove it", key.Name), nil
 	}
+	if ca := p.Spec.CACertificate; ca != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(ca)) {
+		return proxySecret{}, wait("spec.caCertificate of Proxy %q has no certificate: give certificates in PEM", name), nil
+	}
 	want := current.DeepCopy()
 	want.Data = map[string][]byte{}
 	for field, value := range map[string]string{
 		item.ProxyHTTPKey: string(p.Spec.HTTPProxy), item.ProxyHTTPSKey: string(p.Spec.HTTPSProxy), item.ProxyNoneKey: p.Spec.NoProxy,
+		item.ProxyCAKey: p.Spec.CACertificate,
 	} {
 		if value != "" {
 			want.Data[field] = []byte(value)
@@ -94,15 +98,7 @@ func (r *Reconciler) proxy(ctx context.Context, c *clusterv1.Cluster) (proxySecr
 		return proxySecret{}, nil, fmt.Errorf("Secret %s: %w", key.Name, err)
 	}
 	sum := sha256.Sum256([]byte(string(want.UID) + "/" + want.ResourceVersion))
-	return proxySecret{want.Name, hex.EncodeToString(sum[:])}, []baremetalv1.Condition{{Type: ConditionProxy, Ready: true, Message: unappliedOf(&p)}}, nil
-}
-
-// unappliedOf names the fields of a Proxy that nothing acts on.
-func unappliedOf(p *kaasv1.Proxy) string {
-	if fields := unapplied.Set("Proxy", p); len(fields) > 0 {
-		return fmt.Sprintf("Proxy %s: %s: install it in the image", p.Name, unapplied.Message(fields))
-	}
-	return ""
+	return proxySecret{want.Name, hex.EncodeToString(sum[:])}, []baremetalv1.Condition{{Type: ConditionProxy, Ready: true}}, nil
 }
 
 // blocked reports whether one of the conditions is not ready.

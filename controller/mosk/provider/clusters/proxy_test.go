@@ -1,6 +1,10 @@
 package clusters
 
 import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +56,17 @@ func TestProxyOfACluster(t *testing.T) {
 	if s := secret(); len(s) != 2 || s["HTTPS_PROXY"] != "https://u:secretword@192.0.2.2" || l.lcm().Spec.ProxyHash == first.ProxyHash {
 		t.Errorf("the Secret has %v, the LCMCluster %+v", s, l.lcm().Spec)
 	}
+	ca := testCertificate(t)
+	update(l, p, func(p *kaasv1.Proxy) { p.Spec.CACertificate = ca })
+	if c = l.pass(); secret()["CA_CERTIFICATE"] != ca || !condition(t, c, ConditionProxy).Ready {
+		t.Errorf("the Secret has %v, condition %+v", secret(), condition(t, c, ConditionProxy))
+	}
+	update(l, p, func(p *kaasv1.Proxy) { p.Spec.CACertificate = "x" })
+	if got, want := condition(t, l.pass(), ConditionProxy), `spec.caCertificate of Proxy "p" has no certificate: give certificates in PEM`; got.Ready || got.Message != want {
+		t.Errorf("no certificate: condition %+v, want %q", got, want)
+	}
+	update(l, p, func(p *kaasv1.Proxy) { p.Spec.CACertificate = "" })
+	c = l.pass()
 	text, err := yaml.Marshal([]any{c, l.lcm()})
 	l.must(err)
 	if strings.Contains(string(text), "secretword") {
@@ -62,6 +77,20 @@ func TestProxyOfACluster(t *testing.T) {
 	if err := l.Get(t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: "c1-proxy"}, new(corev1.Secret)); !apierrors.IsNotFound(err) || l.lcm().Spec.ProxySecretName+l.lcm().Spec.ProxyHash != "" || hasCondition(c, ConditionProxy) {
 		t.Errorf("without a Proxy: %v, %+v", err, l.lcm().Spec)
 	}
+}
+
+// testCertificate returns a certificate in PEM.
+func testCertificate(t *testing.T) string {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := x509.CreateCertificate(nil, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{SerialNumber: big.NewInt(1)}, public, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: b}))
 }
 
 // The Secret of a Cluster goes with it, and that of a user stays.

@@ -23,7 +23,7 @@ import (
 // Check returns why the user data of a user cannot be merged into those of the machine of
 // this name and profile; nil when they can. It shows no content of them but keys and paths.
 func Check(name string, profile *hostprofilev1.BareMetalHostProfileSpec, user []byte) error {
-	_, err := render(Machine{Name: name, Profile: profile, User: user, Agent: &lcmv1.AgentConfig{}, Proxy: &kaasv1.ProxySpec{}})
+	_, err := render(Machine{Name: name, Profile: profile, User: user, Agent: &lcmv1.AgentConfig{}, Proxy: &kaasv1.ProxySpec{CACertificate: "-"}})
 	return err
 }
 

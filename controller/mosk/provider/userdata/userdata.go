@@ -26,9 +26,10 @@ const (
 	// ConfigFile is the agent's configuration, which agent/lcm.Account reads.
 	ConfigFile = "/etc/lab-agent/lcm.yaml"
 
-	caFile    = "/etc/lab-agent/ca.crt"
-	proxyFile = "/etc/lab-agent/proxy"
-	tokenFile = "/etc/lab-agent/token" //nolint:gosec // a path
+	caFile      = "/etc/lab-agent/ca.crt"
+	proxyFile   = "/etc/lab-agent/proxy"
+	proxyCAFile = "/usr/local/share/ca-certificates/lab-proxy.crt" // of a proxy that reads TLS
+	tokenFile   = "/etc/lab-agent/token"                           //nolint:gosec // a path
 
 	// The node agent's files, as guest/node names them.
 	nodeUnit      = "lab-agent-node.service"
@@ -129,6 +130,10 @@ func render(m Machine) ([]byte, error) {
 	}
 	if m.Proxy != nil {
 		c.WriteFiles = append(c.WriteFiles, file{Path: proxyFile, Permissions: "0600", Content: environment(*m.Proxy)})
+		if ca := m.Proxy.CACertificate; ca != "" { // before the agent is fetched through the proxy
+			c.WriteFiles = append(c.WriteFiles, file{Path: proxyCAFile, Permissions: "0644", Content: ca})
+			c.RunCmd = append([]string{"update-ca-certificates"}, c.RunCmd...)
+		}
 	}
 	if m.Profile != nil {
 		c.addProfile(m.Profile)

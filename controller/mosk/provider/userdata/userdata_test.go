@@ -96,6 +96,28 @@ func TestUserDataOfAProxy(t *testing.T) {
 	}
 }
 
+// The certificates of a proxy that reads TLS are installed before the agent is fetched through it.
+func TestUserDataOfAProxyThatReadsTLS(t *testing.T) {
+	m := example()
+	m.Proxy = &kaasv1.ProxySpec{HTTPSProxy: "http://192.0.2.3:3128", CACertificate: "certificates\n"}
+	root, r := apply(t, m)
+	if f, _ := root.Get("usr/local/share/ca-certificates/lab-proxy.crt"); string(f.Content) != "certificates\n" || f.Mode.Perm() != 0o644 {
+		t.Errorf("the file of the certificates: mode %o, %q", f.Mode.Perm(), f.Content)
+	}
+	text, err := Render(m)
+	if err != nil || !strings.Contains(string(text), "runcmd:\n- update-ca-certificates\n- systemctl") {
+		t.Errorf("user data (%v, %+v):\n%s", err, r, text)
+	}
+	m.Proxy.CACertificate = ""
+	if text, err := Render(m); err != nil || strings.Contains(string(text), "ca-certificates") {
+		t.Errorf("without certificates (%v):\n%s", err, text)
+	}
+	m.User = []byte("#cloud-config\nwrite_files: [{path: " + proxyCAFile + ", content: x}]\n")
+	if err := Check(m.Name, nil, m.User); err == nil {
+		t.Error("Check() lets the user replace the certificates")
+	}
+}
+
 // Without an agent in the release, the image has the program.
 func TestUserDataWithoutADownload(t *testing.T) {
 	m := example()
