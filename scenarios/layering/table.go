@@ -168,6 +168,7 @@ var Table = []Row{
 		Package: "controller/mosk/helm", May: []string{"controller/reconcile/events", "controller/reconcile/patch", "controller/api/...", "controller/mosk/workload", "controller/reconcile/queue"},
 		Tests: []string{"controller/config", "controller/kube"}, // whose API takes the charts' objects
 	},
+	{Package: "controller/mosk/helmcontroller"},                       // clusters have it whether Helm is linked or not
 	{Package: "controller/drain", Tests: []string{"controller/kube"}}, // whose API evicts
 	{Package: "controller/webhook", May: []string{"controller/api/...", "controller/config"}},
 	{Package: "controller/reconcile/patch"},
@@ -221,7 +222,7 @@ var Table = []Row{
 		Package: "controller/manager", May: []string{"controller/..."}, Never: []string{"controller/kube", "controller/config"},
 		Tests: []string{"agent/job"}, // whose requests its servers answer
 	},
-	{Package: "controller/mosk/provider/clusters", May: []string{"controller/mosk/provider/unmanaged", "controller/reconcile/events", "controller/mosk/unapplied", "controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/iam", "controller/mosk/provider/loadbalancer", "controller/mosk/provider/release", "controller/mosk/workload", "controller/reconcile/queue"}},
+	{Package: "controller/mosk/provider/clusters", May: []string{"controller/mosk/provider/unmanaged", "controller/reconcile/events", "controller/mosk/unapplied", "controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/helmcontroller", "controller/mosk/lcm/item", "controller/mosk/provider/iam", "controller/mosk/provider/loadbalancer", "controller/mosk/provider/release", "controller/mosk/workload", "controller/reconcile/queue"}},
 	{Package: "controller/mosk/provider/loadbalancer", Never: kubernetes}, // it forwards bytes, and reads no object
 	{Package: "controller/mosk/provider/iam", May: []string{"controller/reconcile/patch", "controller/api/..."}},
 	{

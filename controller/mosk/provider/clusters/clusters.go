@@ -28,6 +28,7 @@ import (
 	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/helmcontroller"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/iam"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
@@ -194,6 +195,9 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 	if err != nil {
 		condition.Message = err.Error()
 	}
+	if err := r.account(ctx, c, b); err != nil {
+		return 0, fmt.Errorf("clusters: account of the Helm controller: %w", err)
+	}
 	if err := iam.Ensure(ctx, r.Client, key); err != nil {
 		return 0, fmt.Errorf("clusters: %w", err)
 	}
@@ -298,7 +302,7 @@ func (r *Reconciler) write(ctx context.Context, c *clusterv1.Cluster, l *lcmv1.L
 	spec.ManagementClusterEndpoint = r.endpoint
 	spec.ExternalEndpoint, spec.KubeconfigSecretName = p.endpoint, p.kubeconfig
 	spec.ProxySecretName, spec.ProxyHash = p.proxy.name, p.proxy.hash
-	spec.HelmControllerServiceAccountName = c.Name + "-helm-controller"
+	spec.HelmControllerServiceAccountName = helmcontroller.Name(c.Name)
 	spec.MaxWorkerPrepareCount, spec.MaxWorkerUpgradeCount = value.MaxWorkerPrepareCount, max(value.MaxWorkerUpgradeCount, 1)
 	spec.Maintenance, spec.DedicatedControlPlane = value.Maintenance, value.DedicatedControlPlane
 	spec.NodesRebootRequired = p.reboot
@@ -363,8 +367,8 @@ func (r *Reconciler) recordUnmanaged(ctx context.Context, c *clusterv1.Cluster, 
 	return nil
 }
 
-// remove ends the load balancer, deletes the Machines, then, when they are gone, the HelmBundle, the LCMCluster, the
-// scopes and the Cluster.
+// remove ends the load balancer, deletes the Machines, then, when they are gone, the HelmBundle, the account of the
+// Helm controller, the LCMCluster, the scopes and the Cluster.
 func (r *Reconciler) remove(ctx context.Context, c *clusterv1.Cluster, l *lcmv1.LCMCluster, machines []clusterv1.Machine) error {
 	if r.Balancer != nil {
 		r.Balancer.Remove(client.ObjectKeyFromObject(c).String())
@@ -395,7 +399,7 @@ func (r *Reconciler) remove(ctx context.Context, c *clusterv1.Cluster, l *lcmv1.
 		}
 		return nil // until its releases are uninstalled: the watch reports that
 	}
-	if err := errors.Join(r.removeStages(ctx, c), r.removeProxy(ctx, c)); err != nil {
+	if err := errors.Join(r.removeStages(ctx, c), r.removeProxy(ctx, c), r.removeAccount(ctx, c)); err != nil {
 		return fmt.Errorf("clusters: %w", err)
 	}
 	if l != nil && metav1.IsControlledBy(l, c) && l.DeletionTimestamp.IsZero() {

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,7 +49,7 @@ type lab struct {
 func start(t testing.TB, objects ...client.Object) *lab {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(kaasv1.AddToScheme(scheme), lcmv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), iamv1.AddToScheme(scheme), ipamv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(kaasv1.AddToScheme(scheme), lcmv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), iamv1.AddToScheme(scheme), ipamv1.AddToScheme(scheme), corev1.AddToScheme(scheme), rbacv1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range objects {
