@@ -58,7 +58,8 @@ The exit status is 0 after SIGINT or SIGTERM, 2 for a wrong command line, and 1 
 another error or when another process has become the leader: restart it then.`,
 		Example: `  lab-controller --provisioning-address 192.0.2.5                # in a cluster
   lab-controller --provisioning-address 192.0.2.5 --watch-namespaces east,west
-  lab-controller --kubeconfig ~/.kube/config --provisioning-address 192.0.2.5:7000`,
+  lab-controller --kubeconfig ~/.kube/config --provisioning-address 192.0.2.5:7000
+  lab-controller --controllers=helm --helm-bundle default/c1 --kubeconfig MANAGEMENT  # in a pod of the cluster c1`,
 		Version:      version.Read().String(),
 		Args:         noArguments,
 		SilenceUsage: true, SilenceErrors: true,
@@ -72,7 +73,7 @@ another error or when another process has become the leader: restart it then.`,
 	c.SetVersionTemplate("lab-controller {{.Version}}\n")
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	o.bind(c.Flags())
-	c.AddCommand(&cobra.Command{
+	c.AddCommand(newProbe(), &cobra.Command{
 		Use: "version", Short: "Print the version of lab-controller, its commit and its Kubernetes client", Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(c.OutOrStdout(), "lab-controller", version.Read())

@@ -56,6 +56,7 @@ type options struct {
 	machineAPI    string
 	machineAPICA  string
 	elemental     elementalFlags
+	helm          helmFlags
 
 	// Set by resolve.
 	network    *manager.Network // from dhcp
@@ -114,31 +115,22 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.machineAPI, "machine-api-url", "", "HTTPS URL at which the agents on machines reach the cluster's API (default: the URL that this process uses)")
 	f.StringVar(&o.machineAPICA, "machine-api-ca", "", "file of PEM certificates that these agents trust for it (default: those that this process trusts)")
 	o.elemental.bind(f)
+	o.helm.bind(f)
 	f.BoolVar(&o.verbose, "verbose", false, "log each decision")
 }
 
 // resolve validates the flags and sets the fields that are derived from them.
 func (o *options) resolve() error {
-	if o.provisioning == "" {
-		return errors.New("--provisioning-address is missing: name the address at which servers reach this machine")
-	}
-	var err error
-	if o.at, err = parseAddress(o.provisioning); err != nil {
-		return fmt.Errorf("--provisioning-address %w", err)
-	}
-	if o.at.Addr().IsUnspecified() {
-		return fmt.Errorf("--provisioning-address %s: servers cannot reach that: name an address of this machine", o.provisioning)
-	}
-	if o.listenAddr = o.at; o.listen != "" {
-		if o.listenAddr, err = parseAddress(o.listen); err != nil {
-			return fmt.Errorf("--listen %w", err)
-		}
-	}
-	if o.network, err = o.dhcp.network(o.at.Addr(), o.listenAddr.Addr()); err != nil {
-		return err
-	}
 	if err := manager.Check(o.controllers); err != nil {
 		return fmt.Errorf("--controllers: %w", err)
+	}
+	if err := o.resolveHelm(); err != nil {
+		return err
+	}
+	if o.helm.bundle == "" {
+		if err := o.resolveAddresses(); err != nil {
+			return err
+		}
 	}
 	if err := o.resolveLimits(); err != nil {
 		return err
@@ -175,6 +167,26 @@ func (o *options) resolve() error {
 		}
 	}
 	return nil
+}
+
+// resolveAddresses validates the addresses at which servers reach this process.
+func (o *options) resolveAddresses() (err error) {
+	if o.provisioning == "" {
+		return errors.New("--provisioning-address is missing: name the address at which servers reach this machine")
+	}
+	if o.at, err = parseAddress(o.provisioning); err != nil {
+		return fmt.Errorf("--provisioning-address %w", err)
+	}
+	if o.at.Addr().IsUnspecified() {
+		return fmt.Errorf("--provisioning-address %s: servers cannot reach that: name an address of this machine", o.provisioning)
+	}
+	if o.listenAddr = o.at; o.listen != "" {
+		if o.listenAddr, err = parseAddress(o.listen); err != nil {
+			return fmt.Errorf("--listen %w", err)
+		}
+	}
+	o.network, err = o.dhcp.network(o.at.Addr(), o.listenAddr.Addr())
+	return err
 }
 
 // Flags, and the variables of the environment that upstream's controller reads for them.
@@ -311,6 +323,9 @@ func (o *options) mediaCertificate() (*tls.Certificate, error) {
 // config returns the configuration of the controllers.
 func (o *options) config(ctx context.Context, log logr.Logger) (manager.Config, error) {
 	c := manager.Config{Controllers: o.controllers, Namespaces: o.watched, Requests: o.requests, Workers: o.concurrency, Limit: o.limit, Metrics: o.metrics, Health: o.health, Log: log}
+	if o.helm.bundle != "" {
+		return o.configHelm(c)
+	}
 	c.Agents, c.Media, c.Secure = o.endpoints()
 	c.Network = o.network
 	c.BuildPreprovisioningImage = o.preprov

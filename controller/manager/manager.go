@@ -110,6 +110,9 @@ type Config struct {
 	// ModuleIndex is the file or URL of the vendor's index of host OS modules; "" means none.
 	ModuleIndex string
 
+	// Helm, if not nil, makes the controller helm that of one cluster.
+	Helm *HelmOfCluster
+
 	Elemental *Elemental // the API for servers that register themselves; nil means none
 
 	LoadBalancer *LoadBalancer // nil means that others make those of Clusters
@@ -198,6 +201,9 @@ func New(ctx context.Context, c Config) (*Set, error) {
 	if c.API == nil {
 		return nil, errors.New("manager: Config.API is nil")
 	}
+	if err := c.checkHelm(selected); err != nil {
+		return nil, err
+	}
 	c.defaults()
 	if reg := c.registry(); reg != nil {
 		c.writes = newAPIWrites()
@@ -261,6 +267,7 @@ func newManager(c Config) (ctrl.Manager, error) {
 	if slices.Contains(c.Controllers, machineConfigController) { // whose builds are in one namespace, whatever Namespaces are
 		o.Cache.ByObject = map[client.Object]cache.ByObject{&batchv1.Job{}: {Namespaces: map[string]cache.Config{machineconfig.Namespace: {}}}}
 	}
+	c.helmCache(&o.Cache)
 	if len(c.Namespaces) > 0 {
 		o.Cache.DefaultNamespaces = map[string]cache.Config{}
 		for _, name := range c.Namespaces {

@@ -37,7 +37,7 @@ var controllers = []controller{
 	{"hostos", "hoc", addHostOS},
 	{"provider", "hoc", addProvider},
 	{"lcm", "hoc", addLCM},
-	{"helm", "hoc", addHelm},
+	{helmController, "hoc", addHelm},
 	{machineConfigController, "machineconfig", addMachineConfig},
 	{"elemental", "elemental", addElemental},
 }

@@ -165,7 +165,7 @@ var Table = []Row{
 	},
 	{
 		// It and scenarios/charts, which serves a repository, link Helm's SDK.
-		Package: "controller/mosk/helm", May: []string{"controller/reconcile/events", "controller/reconcile/patch", "controller/api/...", "controller/mosk/workload", "controller/reconcile/queue"},
+		Package: "controller/mosk/helm", May: []string{"controller/reconcile/events", "controller/reconcile/patch", "controller/api/...", "controller/mosk/helmcontroller", "controller/mosk/workload", "controller/reconcile/queue"},
 		Tests: []string{"controller/config", "controller/kube"}, // whose API takes the charts' objects
 	},
 	{Package: "controller/mosk/helmcontroller"},                       // clusters have it whether Helm is linked or not

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/mosk/helmcontroller"
 	"github.com/metalab-dev/metalab/controller/mosk/workload"
 	"github.com/metalab-dev/metalab/controller/reconcile/events"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
@@ -45,12 +46,15 @@ const (
 type Config struct {
 	queue.Work
 	Client client.Client
-	// Reader reads Secrets past the cache.
+	// Reader reads Secrets, and bundles that another process has worked on, past the cache.
 	Reader client.Reader
 	// Target returns the API that the releases of a bundle are installed in: that of the cluster
 	// of the bundle's namespace and name.
 	Target func(ctx context.Context, namespace, name string) (*rest.Config, error)
 	HTTP   *http.Client // fetches charts; nil means one with the proxy of the environment
+	// Leases, if not nil, hold the Lease of a bundle's Cluster for each pass, so that the controller
+	// in that cluster does not act at the same time. nil means that no other process acts.
+	Leases *helmcontroller.Leases
 }
 
 // Reconciler reconciles HelmBundles.
@@ -88,6 +92,17 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 	b := new(lcmv1.HelmBundle)
 	if err := r.Client.Get(ctx, key, b); err != nil {
 		return 0, queue.Deleted(err)
+	}
+	if r.Leases != nil {
+		held, release, wait, err := r.Leases.Hold(ctx, key)
+		if err != nil || release == nil {
+			return wait, err
+		}
+		defer release()
+		ctx, b = held, new(lcmv1.HelmBundle)
+		if err := r.Reader.Get(ctx, key, b); err != nil { // the cache may not have what the other process has written
+			return 0, queue.Deleted(err)
+		}
 	}
 	deleted := !b.DeletionTimestamp.IsZero()
 	if deleted && !controllerutil.ContainsFinalizer(b, lcmv1.HelmFinalizer) {
