@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/metalab-dev/metalab/controller/mosk/helmcontroller"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
@@ -16,7 +19,7 @@ import (
 // bytes, and the index the same digest, at every start.
 var packed = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// packBuiltin packs the charts of fixtures.
+// packBuiltin packs the charts of fixtures, and that of the Helm controller.
 func packBuiltin() ([]archive, error) {
 	charts, err := fs.Sub(fixtures.Charts, "charts")
 	if err != nil {
@@ -27,42 +30,61 @@ func packBuiltin() ([]archive, error) {
 		return nil, err
 	}
 	var out []archive
-	for _, d := range dirs {
-		text, err := Pack(charts, d.Name())
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", d.Name(), err)
-		}
+	add := func(name string, text []byte, err error) error {
 		a := archive{time: packed, size: int64(len(text)), text: text}
-		a.parse(text)
-		if a.err != nil {
-			return nil, fmt.Errorf("%s: %w", d.Name(), a.err)
+		if err == nil {
+			a.parse(text)
+			err = a.err
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		a.file = a.chart.Name + "-" + a.chart.Version + extension
 		out = append(out, a)
+		return nil
 	}
-	return out, nil
+	for _, d := range dirs {
+		text, err := Pack(charts, d.Name())
+		if err := add(d.Name(), text, err); err != nil {
+			return nil, err
+		}
+	}
+	files, err := helmcontroller.Files()
+	if err != nil {
+		return nil, err
+	}
+	text, err := pack(files)
+	return out, add(helmcontroller.Chart, text, err)
 }
 
 // Pack returns the archive of the chart in a directory of files. The same files give the
 // same bytes.
 func Pack(files fs.FS, dir string) ([]byte, error) {
-	var out bytes.Buffer
-	zipped := gzip.NewWriter(&out)
-	w := tar.NewWriter(zipped)
-	err := fs.WalkDir(files, dir, func(path string, d fs.DirEntry, err error) error { // in lexical order
+	all := map[string][]byte{}
+	err := fs.WalkDir(files, dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		text, err := fs.ReadFile(files, path)
-		if err != nil {
-			return err
-		}
-		if err := w.WriteHeader(&tar.Header{Name: path, Mode: 0o644, Size: int64(len(text)), ModTime: packed}); err != nil {
-			return err
-		}
-		_, err = w.Write(text)
+		all[path], err = fs.ReadFile(files, path)
 		return err
 	})
-	err = errors.Join(err, w.Close(), zipped.Close())
+	if err != nil {
+		return nil, err
+	}
+	return pack(all)
+}
+
+// pack returns the archive of files by their paths.
+func pack(files map[string][]byte) ([]byte, error) {
+	var out bytes.Buffer
+	zipped := gzip.NewWriter(&out)
+	w := tar.NewWriter(zipped)
+	var errs []error
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		errs = append(errs, w.WriteHeader(&tar.Header{Name: path, Mode: 0o644, Size: int64(len(files[path])), ModTime: packed}))
+		_, err := w.Write(files[path])
+		errs = append(errs, err)
+	}
+	err := errors.Join(append(errs, w.Close(), zipped.Close())...)
 	return out.Bytes(), err
 }

@@ -145,7 +145,7 @@ func TestIndexIsThatOfHelm(t *testing.T) {
 
 func TestBuiltinChartsHaveTheSameDigestAtEachStart(t *testing.T) {
 	a, b := open(t).index(), open(t).index()
-	for _, name := range []string{"settings", "web"} {
+	for _, name := range []string{"settings", "web", "helm-controller"} {
 		x, err := a.Get(name, "1.0.0")
 		if err != nil {
 			t.Fatal(err)
@@ -175,8 +175,8 @@ func TestFileWithTheNameOfABuiltinArchiveReplacesIt(t *testing.T) {
 		entries int
 		code    int
 	}{
-		{open(t).packed("another", "1.0.0"), 2, http.StatusOK}, // web and another
-		{[]byte("damaged"), 1, http.StatusNotFound},
+		{open(t).packed("another", "1.0.0"), 3, http.StatusOK}, // web, helm-controller and another
+		{[]byte("damaged"), 2, http.StatusNotFound},
 	} {
 		r := open(t)
 		r.put("settings-1.0.0.tgz", tt.text)
@@ -294,7 +294,7 @@ func TestFilesThatAreNoChartsAreLeftOutWithAWarning(t *testing.T) {
 					t.Errorf("versions of the good chart: %q", got)
 				}
 			}
-			if len(r.index().Entries) != 3 {
+			if len(r.index().Entries) != 4 {
 				t.Errorf("the index has %v", r.index().Entries)
 			}
 			if resp := r.get("/charts/" + tt.name); resp.StatusCode != http.StatusNotFound {

@@ -536,7 +536,7 @@ var Table = []Row{
 		Package: "scenarios/images", May: []string{"agent/gpt", "controller/netboot/stub"},
 		Tests: []string{"controller/netboot"}, // that its media boot, too
 	},
-	{Package: "scenarios/charts", May: []string{"fixtures"}},
+	{Package: "scenarios/charts", May: []string{"controller/mosk/helmcontroller", "fixtures"}},
 	{
 		// It reads the objects of a cluster, and calls shards.
 		Package: "scenarios/cluster", May: []string{"emulator/rack/control", "emulator/rack/rackfile"},

@@ -1,6 +1,6 @@
-// Package helmcontroller describes the Helm controller of a cluster: the account that it has in the
-// management cluster, and the Lease by which one of two processes acts on the cluster's HelmBundle,
-// the management cluster's lab-controller or the one that a chart has installed in the cluster.
+// Package helmcontroller describes the Helm controller of a cluster: its chart, the account that it
+// has in the management cluster, and the Lease by which one of two processes acts on the cluster's
+// HelmBundle, the management cluster's lab-controller or the one that the chart has installed.
 //
 // The package installs no chart, and links no Helm SDK: controller/mosk/helm does.
 package helmcontroller
