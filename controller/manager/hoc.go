@@ -105,13 +105,13 @@ func addProvider(_ context.Context, s *Set) error {
 	if err != nil {
 		return err
 	}
-	ofClusters, err := clusters.New(clusters.Config{
-		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Server: api.URL, Balancer: balancer, Work: s.cfg.work(),
-	})
+	apis, err := s.workloads()
 	if err != nil {
 		return err
 	}
-	apis, err := s.workloads()
+	ofClusters, err := clusters.New(clusters.Config{
+		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Server: api.URL, CA: api.CA, Workload: apis.Of, Balancer: balancer, Work: s.cfg.work(),
+	})
 	if err != nil {
 		return err
 	}

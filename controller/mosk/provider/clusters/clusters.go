@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,6 +35,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/mosk/provider/release"
 	"github.com/metalab-dev/metalab/controller/mosk/provider/unmanaged"
 	"github.com/metalab-dev/metalab/controller/mosk/unapplied"
+	"github.com/metalab-dev/metalab/controller/mosk/workload"
 	"github.com/metalab-dev/metalab/controller/reconcile/events"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
@@ -66,6 +68,12 @@ type Config struct {
 	// Reader reads Secrets past the cache, which must not hold those of all namespaces.
 	Reader client.Reader
 	Server string // https URL of the API, as servers reach it
+	CA     []byte // certificates, in PEM, that sign the API's
+	// Wall is the time by which tokens expire; nil means the real clock.
+	Wall clock.PassiveClock
+	// Workload returns the API in which a cluster's nodes are; nil means that no Helm controller gets
+	// its account.
+	Workload func(ctx context.Context, namespace, cluster string) (workload.API, error)
 	// Balancer makes load balancers. Nil means that others make them: loadBalancerHost is
 	// their address.
 	Balancer Balancer
@@ -91,6 +99,9 @@ func New(c Config) (*Reconciler, error) {
 	port, err := strconv.ParseUint(cmp.Or(u.Port(), "443"), 10, 16)
 	if err != nil {
 		return nil, fmt.Errorf("clusters: Config.Server %q: %w", c.Server, err)
+	}
+	if c.Wall == nil {
+		c.Wall = clock.RealClock{}
 	}
 	return &Reconciler{Config: c, events: events.New(c.Client, c.Clock), endpoint: lcmv1.Endpoint{Host: u.Hostname(), Port: int32(port)}}, nil
 }
@@ -214,6 +225,9 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 	}
 	if err := r.recordStages(ctx, c, machines.Items, b != nil); err != nil {
 		return 0, fmt.Errorf("clusters: ClusterDeploymentStatus: %w", err)
+	}
+	if after, err = r.credential(ctx, c, b); err != nil {
+		return 0, fmt.Errorf("clusters: account of the Helm controller: %w", err)
 	}
 	if blocked(proxies) || blocked(api) { // they may wait for a Secret, which no watch reports
 		after = queue.SecretWait
