@@ -35,3 +35,13 @@ Feature: Charts of the lab's repository
     When the operator puts a damaged archive of the chart "broken 1.0.0" in the directory of charts
     And the operator puts the chart "echo 2.1.0" in the directory of charts
     Then the release "echo" of the HelmBundle "lab" is the chart "echo 2.1.0", and ready
+
+  Scenario: The chart of a cluster's Helm controller is installed, and its pod runs nowhere
+    Given a lab with host OS configuration
+    When the operator creates the HelmBundle "lab" with the lab's repository and the releases:
+      """
+      - {name: helm-controller, chart: lab/helm-controller, values: {namespaces: [default, kube-system]}}
+      """
+    Then the release "helm-controller" of the HelmBundle "lab" is the chart "helm-controller 1.0.0", and not ready
+    When the operator runs kubectl get deployment,serviceaccount,role,rolebinding -l app.kubernetes.io/name=helm-controller -o name
+    Then kubectl prints deployment.apps/helm-controller serviceaccount/helm-controller role.rbac.authorization.k8s.io/helm-controller role.rbac.authorization.k8s.io/helm-controller-self rolebinding.rbac.authorization.k8s.io/helm-controller rolebinding.rbac.authorization.k8s.io/helm-controller-self
