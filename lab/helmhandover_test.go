@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,7 +22,6 @@ import (
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/manager"
 	"github.com/metalab-dev/metalab/scenarios/patience"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestHelmControllerOfAClusterTakesOver runs two processes with the controller helm: that of the

@@ -321,7 +321,7 @@ func (s *scenario) fillRoot(ctx context.Context, file, machine string) error {
 		case strings.Contains(fmt.Sprint(out, err), "no space left on device"):
 			exceeds = size
 		default:
-			return fmt.Errorf("truncate ended with %d, %v, %s", code, err, out)
+			return errors.Join(err, fmt.Errorf("truncate ended with %d, %s", code, out))
 		}
 	}
 	code, out, err := s.shellOn(ctx, h.Name, fmt.Sprintf("[ $(stat -c %%s %s) = %d ] || ls -la /var %s", file, fits, file))

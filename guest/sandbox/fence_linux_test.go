@@ -136,7 +136,7 @@ func onOwnMachine(t *testing.T, at string) {
 	if err := errors.Join(os.Mkdir("/srv", 0o755), os.WriteFile(kept, []byte("kept"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	other := exec.Command("cat")
+	other := exec.Command("/bin/sh", "-c", "exec cat")
 	in, inErr := other.StdinPipe()
 	echo, echoErr := other.StdoutPipe()
 	if err := errors.Join(inErr, echoErr, other.Start()); err != nil {
