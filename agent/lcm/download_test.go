@@ -325,12 +325,12 @@ func TestDownloadThroughATunnel(t *testing.T) {
 		}
 		defer to.Close()
 		w.WriteHeader(http.StatusOK)
-		client, _, err := http.NewResponseController(w).Hijack()
+		client, begun, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			return
 		}
 		defer client.Close()
-		go func() { _, _ = io.Copy(to, client) }() // both end with the test's servers
+		go func() { _, _ = io.Copy(to, begun) }() // begun has the first byte where it was early; both end with the test's servers
 		_, _ = io.Copy(client, to)
 	}))
 	defer proxy.Close()
