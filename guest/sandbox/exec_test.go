@@ -222,6 +222,7 @@ func TestContextEndsOneOfSeveralCommands(t *testing.T) {
 		ended <- code
 	}()
 	<-ready
+	patience.Await(t, "the shell has become sleep", func() bool { out, _ := run(t, s, listSleeps); return strings.Contains(out, "601") })
 	ctx, cancel := context.WithCancel(t.Context())
 	if _, err := s.Exec(ctx, sandbox.Command{Args: []string{"/bin/sh", "-c", "setsid sleep 602 & sleep 603 & echo x; wait"}, Stdout: &signalWriter{cancel}}); err != nil {
 		t.Fatal(err)
