@@ -92,6 +92,28 @@ func TestChartHasTheObjectsOfTheManifests(t *testing.T) {
 	}
 }
 
+// The kubelet has no credentials, which lab-controller wants on every address but loopback: its
+// probes are commands in the pod.
+func TestProbesNeedNoCredentials(t *testing.T) {
+	var d appsv1.Deployment
+	for name, o := range racks(t) {
+		if strings.HasPrefix(name, "Deployment ") {
+			into(t, o, &d)
+		}
+	}
+	c := d.Spec.Template.Spec.Containers[0]
+	for probe, p := range map[string]*corev1.Probe{"healthz": c.LivenessProbe, "readyz": c.ReadinessProbe} {
+		if p == nil || p.Exec == nil || !slices.Equal(p.Exec.Command, []string{"lab-controller", "probe", probe}) {
+			t.Errorf("the probe of /%s is %+v, want the command lab-controller probe %s", probe, p, probe)
+		}
+	}
+	for _, a := range c.Args {
+		if strings.HasPrefix(a, "--health-address") {
+			t.Errorf("argument %s: the probe asks the default, which is on loopback", a)
+		}
+	}
+}
+
 // The values of the chart, and the names of a release, are used wherever they matter.
 func TestChartUsesItsValues(t *testing.T) {
 	all := chart(t, "west", "lab", map[string]any{"shards": 7, "size": 2000000, "speed": "1x", "image": "example.com/metalab", "tag": "v1", "storage": "1Ti", "memory": map[string]any{"limit": "9Gi"}})
