@@ -14,7 +14,7 @@ Feature: The LCM agent of a release
       """
       lab-agent-lcm.service: /usr/local/bin/lab-agent is not installed: http://…/agents/0.9.0/lab-agent has the SHA-256 …, and the release names 0000000000000000000000000000000000000000000000000000000000000000
       """
-    And the machine "w-0" waits for LCM: 'the LCMMachine is Uninitialized: its agent has not reported yet'
+    And the machine "w-0" reports LCM: 'the LCMMachine is Uninitialized: its agent has not reported yet'
     And the server of "w-0" has no agent
     When the operator upgrades the cluster to the release "0.1.1" with the agent "0.9.0"
     Then the machine "w-0" becomes Ready

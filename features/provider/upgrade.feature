@@ -54,7 +54,7 @@ Feature: Upgrade of a cluster
     And kubectl shows the node "w-0" as "Ready"
     And the node "w-0" runs the pod "guarded", which may not be evicted
     When the operator upgrades the cluster to "lab-2"
-    Then the update of the machine "w-0" waits: "pod default/guarded cannot be evicted"
+    Then the machine "w-0" reports Maintenance: 'pod default/guarded cannot be evicted'
     And the node "w-0" is cordoned
     And the file "/etc/deployed" of "w-0" contains "lab-1"
     When the PodDisruptionBudget of "guarded" is deleted

@@ -37,16 +37,6 @@ func (s *scenario) registerAgentReleases(sc *stepRegistry) {
 		}
 		return s.changeCluster(ctx, func(v *baremetalv1.ClusterProviderSpec) { v.KaaS.Release = name })
 	})
-	sc.Step(`^the machine "([^"]*)" waits for LCM: '([^']*)'$`, "waits until the condition LCM of the Machine has this text", func(ctx context.Context, name, text string) error {
-		return s.awaitMachine(ctx, name, "waits for LCM", func(p *baremetalv1.MachineProviderStatus) bool {
-			for _, c := range p.Conditions {
-				if c.Type == baremetalv1.ConditionLCM && !c.Ready && strings.Contains(c.Message, text) {
-					return true
-				}
-			}
-			return false
-		})
-	})
 	sc.NegativeStep(`^the server of "([^"]*)" has no agent$`, "asserts, once each controller has reconciled every object, that the running system has no file /usr/local/bin/lab-agent", func(ctx context.Context, name string) error {
 		if err := s.letDay2ControllersAct(ctx); err != nil {
 			return err

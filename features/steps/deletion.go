@@ -34,7 +34,6 @@ func (s *scenario) registerDeletions(sc *stepRegistry) {
 		return s.lockNode(ctx, node, lcmv1.WorkloadLockStatus{State: lcmv1.LockFailed, ErrorMessage: message})
 	})
 	sc.Step(`^the preparation of the deletion of "([^"]*)" has (started|(?:started|failed): "[^"]*"|ended)$`, "waits for prepareDeletionPhase of a Machine, and for the message of its condition PrepareDeletion; ended: it has neither", s.preparationIs)
-	sc.Step(`^the update of the machine "([^"]*)" waits: "([^"]*)"$`, "waits until the condition Maintenance of a Machine is not ready and its message contains this text", s.updateWaits)
 	sc.Step(`^the node "([^"]*)" is to be deleted$`, "waits until a Node has a NodeDeletionRequest and a NodeMaintenanceRequest", func(ctx context.Context, node string) error {
 		return s.awaitNodeRequests(ctx, node, 2)
 	})
@@ -91,14 +90,7 @@ func (s *scenario) preparationIs(ctx context.Context, name, phase string) error 
 	})
 }
 
-func (s *scenario) updateWaits(ctx context.Context, name, text string) error {
-	return s.awaitMachine(ctx, name, "waits: "+text, func(p *baremetalv1.MachineProviderStatus) bool {
-		c := conditionOf(p, baremetalv1.ConditionMaintenance)
-		return c != nil && !c.Ready && strings.Contains(c.Message, text)
-	})
-}
-
-// conditionOf returns nil for a condition that a Machine has not.
+// conditionOf returns nil for a condition that the Machine lacks.
 func conditionOf(p *baremetalv1.MachineProviderStatus, kind string) *baremetalv1.Condition {
 	for i := range p.Conditions {
 		if p.Conditions[i].Type == kind {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,9 +28,8 @@ func (s *scenario) registerNodeLabels(sc *stepRegistry) {
 	sc.Step(`^the node "([^"]*)" has the labels "([^"]*)" and the taints "([^"]*)"$`, "waits until a Node has these labels and taints, and no others", s.hasLabels)
 	sc.Step(`^the machine "([^"]*)" reports (\w+): '([^']*)'$`, "waits until this condition of the Machine is not ready, and its message contains this text", func(ctx context.Context, name, kind, text string) error {
 		return s.awaitMachine(ctx, name, "reports "+kind, func(p *baremetalv1.MachineProviderStatus) bool {
-			return slices.ContainsFunc(p.Conditions, func(c baremetalv1.Condition) bool {
-				return c.Type == kind && !c.Ready && strings.Contains(c.Message, text)
-			})
+			c := conditionOf(p, kind)
+			return c != nil && !c.Ready && strings.Contains(c.Message, text)
 		})
 	})
 }

@@ -55,7 +55,7 @@ type outboundProxy struct {
 	http *http.Server
 	done sync.WaitGroup
 
-	modules atomic.Pointer[moduleServer] // what is behind the proxy, beside farText; nil: nothing
+	modules atomic.Pointer[moduleServer] // the server behind the proxy, beside farText; nil: none
 }
 
 func startProxy(password string) (*outboundProxy, error) {
