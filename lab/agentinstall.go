@@ -21,8 +21,8 @@ import (
 	build "github.com/metalab-dev/metalab/version"
 )
 
-// This file installs the agent that a release names on a server, and says which program of a server
-// is run by this process.
+// This file installs the agent that a release names on a server, and says which programs of a server
+// this process runs.
 
 // maxAgent is how many bytes a server downloads: as many as a system reads of a file at once.
 const maxAgent = 64 << 20
@@ -35,7 +35,7 @@ type installed struct {
 	own, foreign bool
 }
 
-// program returns what is at the path of an agent's program.
+// program describes the file at the path of an agent's program.
 func (x *system) program(name string) (installed, error) {
 	b, err := x.ReadFile(name)
 	in := installed{version: build.Read().Version}

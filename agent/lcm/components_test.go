@@ -9,8 +9,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 )
 
-// An item reports the versions of what it has installed, and the machine of the type ucp is Ready
-// with them. A file that is none stops no item, and what was reported stays.
+// An item reports the versions of its components, and the machine of the type ucp is Ready
+// with them. A file without JSON stops no item, and the components stay as reported.
 func TestComponentsOfAnItemAreReported(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f, s := newAPI(), newServer(t)

@@ -148,7 +148,7 @@ func (r *session) size() (sum int64, err error) {
 	return sum, nil
 }
 
-// sizeOf returns what a file of the layer counts; 0 for one that the layer has not.
+// sizeOf returns the bytes that a file of the layer counts; 0 for one that the layer lacks.
 func (r *session) sizeOf(name string) int64 {
 	st, err := os.Lstat(r.place(name))
 	switch {

@@ -50,7 +50,7 @@ var ErrLost = errors.New("helmcontroller: the Lease could not be renewed in time
 // Hold takes the Lease of a Cluster. The pass works with the context that Hold returns, which ends
 // when the Lease is lost, and calls release at its end. While another process holds the Lease, wait
 // is the time after which to ask again, and release is nil. A Cluster without a Lease has no
-// controller of its own: nobody holds it.
+// controller of its own, so that every pass holds it.
 func (l *Leases) Hold(ctx context.Context, cluster client.ObjectKey) (held context.Context, release func(), wait time.Duration, err error) {
 	key := client.ObjectKey{Namespace: cluster.Namespace, Name: Name(cluster.Name)}
 	lease := new(coordinationv1.Lease)

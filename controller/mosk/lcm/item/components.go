@@ -6,7 +6,7 @@ import (
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
-// ComponentsFile is where an item of a release notes the versions of what it has installed, as JSON of
+// ComponentsFile is where an item of a release notes the versions of its components, as JSON of
 // status.components of an LCMMachine: {"ucpVersion": "3.7.1"}. Its path is in no public text.
 const ComponentsFile = "/var/lib/lcm/components.json"
 

@@ -74,7 +74,7 @@ func TestAccountOfTheHelmController(t *testing.T) {
 	}
 }
 
-// A mistake in the Cluster takes no rights from the controller of what is installed.
+// A mistake in the Cluster leaves the controller of the installed charts its rights.
 func TestAMistakeLeavesTheRightsOfTheHelmController(t *testing.T) {
 	l := start(t, objects()...)
 	to := new(kaasv1.ClusterRelease)

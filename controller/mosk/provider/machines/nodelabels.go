@@ -23,8 +23,8 @@ import (
 // taints.
 const conditionNodeLabels = "NodeLabels"
 
-// Annotations of a Node name what its Machine has written, so that what the Machine no longer has
-// is removed, and what others have written stays.
+// Annotations of a Node name the labels and taints that its Machine has written, so that the Machine
+// removes its own and leaves those of others.
 const (
 	labelsAnnotation = "metalab.dev/machine-labels" // keys of labels, with commas between them
 	taintsAnnotation = "metalab.dev/machine-taints" // KEY:EFFECT of taints, with commas between them
@@ -36,11 +36,11 @@ var kubelets = []string{corev1.LabelHostname, corev1.LabelOSStable, corev1.Label
 // effects are the effects of taints.
 var effects = []string{string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule), string(corev1.TaintEffectNoExecute)}
 
-// marks are what a Machine gives its Node.
+// marks are the labels and taints that a Machine gives its Node.
 type marks struct {
 	labels   map[string]string
 	taints   []corev1.Taint
-	mistakes []string // each names its field; what it is in does not reach the Node
+	mistakes []string // each names its field, which does not reach the Node
 }
 
 // marksOf returns the labels and taints of a Machine that its release allows. f.release is not nil.
@@ -88,10 +88,10 @@ func taintMistake(have []corev1.Taint, t clusterv1.Taint) string {
 	return ""
 }
 
-// id is what two taints of a Node differ in.
+// id identifies a taint of a Node.
 func id(t corev1.Taint) string { return t.Key + ":" + string(t.Effect) }
 
-// marked returns a Node with what its Machine gives it, and without what the Machine gave it before.
+// marked returns a Node with the marks of its Machine, and without those that the Machine gave it before.
 func marked(n *corev1.Node, want marks) *corev1.Node {
 	out := n.DeepCopy()
 	for _, key := range list(n.Annotations[labelsAnnotation]) {
