@@ -16,14 +16,12 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
@@ -96,20 +94,6 @@ type controllers struct {
 	err       error // result of the set's Run; read it after ended is closed
 }
 
-// portPatience is how long controllers that start again wait for their ports. A client of
-// another lab may have got one for its connection meanwhile.
-const portPatience = 20 * time.Second
-
-// listen listens on a TCP address. It waits for one that is in use.
-func listen(ctx context.Context, patience time.Duration, address string) (l net.Listener, err error) {
-	const poll = 50 * time.Millisecond
-	_ = wait.PollUntilContextTimeout(ctx, poll, patience, true, func(context.Context) (bool, error) {
-		l, err = net.Listen("tcp", address)
-		return !errors.Is(err, syscall.EADDRINUSE), nil
-	})
-	return l, err
-}
-
 // startControllers starts a set of controllers. It returns when all its servers listen and
 // its manager runs.
 func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, err error) {
@@ -127,13 +111,13 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 			s.stop()
 		}
 	}()
-	if s.inband, err = listen(ctx, c.Patience, c.Inband); err != nil {
+	if s.inband, err = listenPatiently(ctx, c.Patience, c.Inband, c.Log); err != nil {
 		return nil, fmt.Errorf("lab: the server for agents: %w", err)
 	}
-	if s.boot, err = listen(ctx, c.Patience, c.Boot); err != nil {
+	if s.boot, err = listenPatiently(ctx, c.Patience, c.Boot, c.Log); err != nil {
 		return nil, fmt.Errorf("lab: the boot media server: %w", err)
 	}
-	if s.secure, err = listen(ctx, c.Patience, c.SecureBoot); err != nil {
+	if s.secure, err = listenPatiently(ctx, c.Patience, c.SecureBoot, c.Log); err != nil {
 		return nil, fmt.Errorf("lab: the boot media server (HTTPS): %w", err)
 	}
 	if s.net, err = (netboot.Ports{DHCP: loopback, TFTP: loopback}).Listen(ctx); err != nil {
@@ -142,7 +126,7 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 	c.Net.Serve(portOf(s.net.DHCP), portOf(s.net.TFTP).Port())
 	var elemental *manager.Elemental
 	if c.Elemental != "" {
-		if s.elemental, err = listen(ctx, c.Patience, c.Elemental); err != nil {
+		if s.elemental, err = listenPatiently(ctx, c.Patience, c.Elemental, c.Log); err != nil {
 			return nil, fmt.Errorf("lab: the Elemental API: %w", err)
 		}
 		elemental = &manager.Elemental{

@@ -3,10 +3,8 @@ package lab
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -140,30 +138,5 @@ func TestStartOfControllersEndsWithItsContext(t *testing.T) {
 	}
 	if err := w.StartControllers(t.Context()); err != nil {
 		t.Error(err)
-	}
-}
-
-// Controllers that start again wait for a port that another program has got meanwhile.
-func TestControllersWaitForTheirPorts(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if l, err := listen(t.Context(), 0, taken.Addr().String()); !errors.Is(err, syscall.EADDRINUSE) {
-		t.Fatalf("listen without patience = %v, %v", l, err)
-	}
-	got := make(chan error)
-	go func() {
-		l, err := listen(t.Context(), portPatience, taken.Addr().String())
-		if err == nil {
-			err = l.Close()
-		}
-		got <- err
-	}()
-	if err := taken.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-got; err != nil {
-		t.Errorf("listen = %v once the port is free", err)
 	}
 }

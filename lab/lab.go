@@ -321,18 +321,6 @@ func (l *Lab) serve(listener net.Listener, h http.Handler) {
 	})
 }
 
-// listenWhereBefore listens on an address, or on any port where the address is in
-// use.
-func listenWhereBefore(ctx context.Context, address string, log *slog.Logger) (net.Listener, error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", address)
-	if err != nil && address != anyPort {
-		log.Warn("address taken, using another: URLs that name it are dead", "address", address)
-		l, err = lc.Listen(ctx, "tcp", anyPort)
-	}
-	return l, err
-}
-
 // bmcCAs returns the CAs that the controllers trust for BMCs: the system's and the
 // lab's.
 func (l *Lab) bmcCAs() *x509.CertPool { return l.rack.CAs() }

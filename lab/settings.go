@@ -308,43 +308,6 @@ func AdoptState(dir string, r rackfile.Lab, fresh Settings) error {
 
 func (s Settings) save(dir string) error { return writeJSON(filepath.Join(dir, settingsFile), s) }
 
-const portsFile = "ports.json"
-
-// ports are the addresses of services whose URLs are in objects and on media. A lab
-// that is started again uses the same ones if they are free.
-type ports struct {
-	Images string `json:"images"`
-	Inband string `json:"inband"`
-	Boot   string `json:"boot"`
-	// Images and Boot by HTTPS.
-	SecureImages string `json:"secureImages"`
-	SecureBoot   string `json:"secureBoot"`
-	Registry     string `json:"registry,omitempty"` // the registry of OS images
-	View         string `json:"view"`               // the lab's page
-	// Elemental is the API for servers that register themselves, in a lab with that family.
-	Elemental string `json:"elemental,omitempty"`
-}
-
-func loadPorts(dir string) (ports, error) {
-	p := ports{Images: anyPort, Inband: anyPort, Boot: anyPort, SecureImages: anyPort, SecureBoot: anyPort, View: anyPort, Registry: anyPort}
-	b, err := os.ReadFile(filepath.Join(dir, portsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return p, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(b, &p)
-	}
-	if err != nil {
-		return p, fmt.Errorf("lab: %s: %w: remove it, and the lab uses free ports", filepath.Join(dir, portsFile), err)
-	}
-	return p, nil
-}
-
-func (p ports) save(dir string) error { return writeJSON(filepath.Join(dir, portsFile), p) }
-
-// anyPort is an address with a free port on loopback.
-const anyPort = "127.0.0.1:0"
-
 func writeJSON(name string, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
