@@ -1,5 +1,5 @@
 // Mutants tests the tests: it negates a condition or leaves out a statement of the
-// product, one at a time, runs the tests that should see it, and reports the mutations
+// product, or a rule of its manifests, one at a time, runs the tests that should see it, and reports the mutations
 // that none of them saw. `make mutants` runs it. It owns the choice of mutations and of the
 // tests for each; the sources stay as they are, for the mutated file reaches the
 // compiler as an overlay (go help build, -overlay).
@@ -73,24 +73,31 @@ func run(ctx context.Context, dir string, c config, minimum time.Duration, out i
 		return err
 	}
 	defer os.RemoveAll(t.work)
-	var all []candidate
+	var code, rules []candidate
 	for _, f := range c.families {
 		found, err := t.candidates(ctx, f, c.at)
 		if err != nil {
 			return err
 		}
 		_, _ = fmt.Fprintf(out, "family %s: %d mutations of covered code\n", f.Name, len(found))
-		all = append(all, found...)
+		code = append(code, found...)
+		if found, err = t.rules(f, c.at); err != nil {
+			return err
+		}
+		if len(f.Rules) > 0 {
+			_, _ = fmt.Fprintf(out, "family %s: %d rules\n", f.Name, len(found))
+		}
+		rules = append(rules, found...)
 	}
 	if t.unfenced > 0 {
-		_, _ = fmt.Fprintf(out, "%d mutations below %s are left out: they run in .ci/fence alone, where it has all fences\n", t.unfenced, guards)
+		_, _ = fmt.Fprintf(out, "%d mutations below %s are left out: they run in .ci/fence alone, where it has all fences\n", t.unfenced, strings.Join(guards, " and "))
 	}
 	r := report{out: out}
-	for _, i := range order(c.seed, len(all)) {
+	for _, drawn := range mix(shuffle(c.seed, code), shuffle(c.seed, rules)) {
 		if r.seen+len(r.survivors) == c.count {
 			break
 		}
-		if err := t.try(ctx, all[i], &r); err != nil {
+		if err := t.try(ctx, drawn, &r); err != nil {
 			return err
 		}
 	}
@@ -123,18 +130,22 @@ func newTester(ctx context.Context, dir, seed string, minimum time.Duration) (*t
 	}, nil
 }
 
-// guards is the folder of the code that keeps what emulated servers run from hurting this
+// guards are the folders of the code that keeps what emulated servers run from hurting this
 // machine: with a guard left out, a test may fill it with processes.
-const guards = "agent/sys"
+var guards = []string{"agent/sys", "guest/sandbox"}
+
+func guard(file string) bool {
+	return slices.ContainsFunc(guards, func(folder string) bool { return strings.HasPrefix(file, folder+"/") })
+}
 
 // fencedEnv is set to "complete" by .ci/fence when nothing that runs in it can hurt this
 // machine. Elsewhere guards are not mutated.
 const fencedEnv = "METALAB_FENCED"
 
-// candidate is a mutation with the family that it is drawn for.
+// candidate is a mutation with the packages whose tests should see it, nearest first.
 type candidate struct {
 	Mutation
-	family Family
+	suites []string
 }
 
 // candidates lists the mutations of the code that the tests of a family cover.
@@ -165,13 +176,13 @@ func (t *tester) candidates(ctx context.Context, f Family, only string) (all []c
 		if err != nil {
 			return nil, err
 		}
-		if !fenced && strings.HasPrefix(name, guards+"/") {
+		if !fenced && guard(name) {
 			t.unfenced += len(found)
 			continue
 		}
 		for _, m := range found {
-			if only == "" || only == m.File || only == fmt.Sprintf("%s:%d", m.File, m.Line) {
-				all = append(all, candidate{m, f})
+			if m.is(only) {
+				all = append(all, candidate{m, append([]string{path.Dir(name)}, f.Suites...)})
 			}
 		}
 	}
@@ -203,19 +214,18 @@ func covers(blocks []cover.ProfileBlock, line, column int) bool {
 	return false
 }
 
-// order draws an order of n mutations by the seed.
-func order(seed string, n int) []int {
+// shuffle draws an order of candidates by the seed.
+func shuffle(seed string, all []candidate) []candidate {
 	h := fnv.New64a()
 	h.Write([]byte(seed))
-	return rand.New(rand.NewPCG(h.Sum64(), 0)).Perm(n)
+	rand.New(rand.NewPCG(h.Sum64(), 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
 }
 
-// try runs the package of a mutation, then the suites of its family, until one
-// sees it.
+// try runs the suites of a mutation until one sees it.
 func (t *tester) try(ctx context.Context, c candidate, r *report) error {
-	local := path.Join(t.module, path.Dir(c.File))
 	tried := map[string]bool{}
-	for _, pkg := range append([]string{local}, c.family.Suites...) {
+	for _, pkg := range c.suites {
 		pkg = path.Join(t.module, strings.TrimPrefix(strings.TrimPrefix(pkg, t.module), "/"))
 		if tried[pkg] {
 			continue

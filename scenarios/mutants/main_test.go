@@ -215,14 +215,14 @@ func TestRunRepeatsTestsThatFailOnceWithoutAMutation(t *testing.T) {
 func TestGuardsOfTheMachineAreMutatedInAFenceAlone(t *testing.T) {
 	files := maps.Clone(module)
 	for _, name := range []string{"a/a.go", "a/a_test.go"} {
-		files["agent/sys/"+name] = module[name]
+		files["agent/sys/"+name], files["guest/sandbox/"+name] = module[name], module[name]
 	}
-	guarded := Family{Name: "guarded", Packages: []string{"./agent/sys/..."}}
+	guarded := Family{Name: "guarded", Packages: []string{"./agent/sys/...", "./guest/sandbox/..."}}
 	for fence, left := range map[string]bool{"": true, "partial": true, "complete": false} {
 		t.Setenv(fencedEnv, fence)
 		var out strings.Builder
 		err := run(t.Context(), write(t, files), config{families: []Family{guarded}, seed: "7", count: 1}, limit, &out)
-		if left != strings.Contains(out.String(), "mutations below agent/sys are left out") || left != (err != nil) {
+		if left != strings.Contains(out.String(), "mutations below agent/sys and guest/sandbox are left out") || left != (err != nil) {
 			t.Errorf("fence %q: %v\n%s", fence, err, &out)
 		}
 	}
@@ -245,8 +245,8 @@ func TestMutationThatDoesNotCompileIsSkipped(t *testing.T) {
 	defer os.RemoveAll(te.work)
 	var out strings.Builder
 	r := report{out: &out}
-	broken := Mutation{File: "a/a.go", Line: 7, Change: "broken", edits: []edit{{20, "?"}}}
-	if err := te.try(t.Context(), candidate{broken, familyA}, &r); err != nil {
+	broken := Mutation{File: "a/a.go", Line: 7, Change: "broken", edits: []edit{{at: 20, text: "?"}}}
+	if err := te.try(t.Context(), candidate{broken, []string{"a"}}, &r); err != nil {
 		t.Fatal(err)
 	}
 	if want := "skipped   a/a.go:7: broken (it does not compile)\n"; out.String() != want || r.seen != 0 || len(r.survivors) != 0 {
@@ -255,8 +255,18 @@ func TestMutationThatDoesNotCompileIsSkipped(t *testing.T) {
 }
 
 func TestSeedChoosesTheOrder(t *testing.T) {
-	same, other := order("a", 1000), order("b", 1000)
-	if again := order("a", 1000); !slices.Equal(same, again) {
+	lines := func(seed string) (out []int) {
+		var all []candidate
+		for i := range 1000 {
+			all = append(all, candidate{Mutation: Mutation{Line: i}})
+		}
+		for _, c := range shuffle(seed, all) {
+			out = append(out, c.Line)
+		}
+		return out
+	}
+	same, other := lines("a"), lines("b")
+	if again := lines("a"); !slices.Equal(same, again) {
 		t.Error("one seed gives two orders")
 	}
 	if slices.Equal(same, other) {
@@ -281,7 +291,7 @@ func TestFamiliesNamePackagesThatExist(t *testing.T) {
 	root := filepath.Join("..", "..")
 	in := map[string]string{}
 	for _, f := range families {
-		for _, p := range append(append([]string{}, f.Packages...), f.Suites...) {
+		for _, p := range slices.Concat(f.Packages, f.Suites, f.Rules, f.RuleSuites) {
 			files, err := filepath.Glob(filepath.Join(root, strings.TrimSuffix(p, "/..."), "*"))
 			if err != nil || len(files) == 0 {
 				t.Errorf("family %s: there is no package %s", f.Name, p)

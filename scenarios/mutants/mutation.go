@@ -21,10 +21,12 @@ type Mutation struct {
 	edits  []edit
 }
 
-// edit inserts text at an offset of the file, in bytes.
+// edit puts text in the place of what is from an offset of the file until another, in bytes. It
+// inserts where until is 0.
 type edit struct {
-	at   int
-	text string
+	at    int
+	until int
+	text  string
 }
 
 // String is the mutation as compilers print places.
@@ -36,9 +38,14 @@ func (m Mutation) Apply(src []byte) []byte {
 	from := 0
 	for _, e := range m.edits {
 		out = append(append(out, src[from:e.at]...), e.text...)
-		from = e.at
+		from = max(e.at, e.until)
 	}
 	return append(out, src[from:]...)
+}
+
+// is reports whether a mutation is at a place: FILE, FILE:LINE, or "" for any.
+func (m Mutation) is(at string) bool {
+	return at == "" || at == m.File || at == fmt.Sprintf("%s:%d", m.File, m.Line)
 }
 
 // Find lists the mutations of a file in the order of their places: the negation
@@ -154,7 +161,7 @@ func (f *finder) add(n ast.Node, change, before, after string) {
 	}
 	f.found = append(f.found, Mutation{
 		File: f.name, Line: at.Line, Column: at.Column, Change: change,
-		edits: []edit{{at.Offset, before}, {f.set.Position(n.End()).Offset, after}},
+		edits: []edit{{at: at.Offset, text: before}, {at: f.set.Position(n.End()).Offset, text: after}},
 	})
 }
 
@@ -164,7 +171,10 @@ const maxText = 90
 // text is the source of a node on one line.
 func (f *finder) text(n ast.Node) string {
 	src := f.src[f.set.Position(n.Pos()).Offset:f.set.Position(n.End()).Offset]
-	text := string(bytes.Join(bytes.Fields(src), []byte(" ")))
+	return shorten(string(bytes.Join(bytes.Fields(src), []byte(" "))))
+}
+
+func shorten(text string) string {
 	if len(text) > maxText {
 		text = strings.ToValidUTF8(text[:maxText], "") + "…"
 	}
