@@ -44,6 +44,26 @@ Feature: From the inventory to a machine that is Ready, and back
     Then the host becomes "provisioned"
     And the file "/etc/netplan/50-cloud-init.yaml" of "w-0" contains "10.77.0.10/24"
 
+  Scenario: A network with a bridge is netplan's own file
+    Given this machine has "user namespaces"
+    And a lab with host OS configuration and 1 server
+    And a cluster whose servers get addresses of "10.77.0.10-10.77.0.10"
+    When the operator changes the L2Template to:
+      """
+      version: 2
+      ethernets:
+        {{nic 0}}: {match: {macaddress: "{{mac 0}}"}, set-name: {{nic 0}}}
+      vlans:
+        lcm: {id: 7, link: {{nic 0}}}
+      bridges:
+        br-lcm: {interfaces: [lcm], addresses: [{{ip "br-lcm:lcm"}}], parameters: {stp: false}}
+      """
+    And the operator adds the machine "w-0" and its server's inventory
+    Then the machine "w-0" becomes Ready
+    And the file "/etc/netplan/60-kaas-lcm-netplan.yaml" of "w-0" contains "br-lcm:"
+    And the file "/etc/netplan/60-kaas-lcm-netplan.yaml" of "w-0" contains "10.77.0.10/24"
+    And the machine "w-0" has the address "10.77.0.10"
+
   @H39
   Scenario: Manual gates stop a machine before its image and before its deployment
     Given this machine has "user namespaces"

@@ -166,6 +166,9 @@ type IpamHostStatus struct {
 	Messages []string `json:"messages,omitempty"`
 }
 
+// NetplanFile is the file of the public types that has a server's whole network.
+const NetplanFile = "/etc/netplan/60-kaas-lcm-netplan.yaml"
+
 // NetconfigFile is a file of the network's configuration.
 type NetconfigFile struct {
 	Path string `json:"path"`

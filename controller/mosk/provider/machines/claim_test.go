@@ -11,6 +11,7 @@ import (
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -392,5 +393,26 @@ func TestMachineWithoutTheL2TemplateThatItNamesWaits(t *testing.T) {
 	l.run()
 	if c := l.instance("w-0"); !strings.Contains(c.Message, `l2TemplateSelector.name: Cluster "c1" has no L2Template "storage"`) || l.host("node").Spec.Image != nil {
 		t.Errorf("the condition is %+v", c)
+	}
+}
+
+// A network with bridges reaches the server by its user data, as a file for netplan; all others by
+// network data alone.
+func TestMachineGetsTheFileOfItsNetwork(t *testing.T) {
+	for config, want := range map[string]bool{`{"version":2,"bridges":{"br0":{}}}`: true, `{"version":2}`: false} {
+		l2 := &ipamv1.L2Template{ObjectMeta: meta("default"), Spec: ipamv1.L2TemplateSpec{ClusterRef: "c1"}}
+		l2.Labels = map[string]string{ipamv1.DefaultForClusterLabel: "1"}
+		network := &ipamv1.IpamHost{ObjectMeta: meta("w-0"), Status: ipamv1.IpamHostStatus{
+			NetconfigV2State: ipamv1.ResultOK, NetconfigV2: &runtime.RawExtension{Raw: []byte(config)}, NetconfigFiles: []ipamv1.NetconfigFile{{Path: ipamv1.NetplanFile}},
+		}}
+		l := start(t, objects(host("node"), machine("w-0"), l2, network)...)
+		l.run()
+		if s := l.host("node").Spec; s.Image == nil || s.NetworkData == nil {
+			t.Fatalf("the host is %+v, want image and network data", s)
+		}
+		text := string(get(l, "w-0-user-data", new(corev1.Secret)).Data["userData"])
+		if got := strings.Contains(text, ipamv1.NetplanFile) && strings.Contains(text, "netplan apply"); got != want {
+			t.Errorf("%s: the user data have netplan's file: %t, want %t\n%s", config, got, want, text)
+		}
 	}
 }

@@ -44,8 +44,9 @@ type facts struct {
 	// network is the name of the Secret with the host's network data; "" without an
 	// L2Template. unconnected is why there is none yet.
 	network, unconnected string
-	lcm                  *lcmv1.LCMMachine // nil when it does not exist
-	node                 *corev1.Node      // of the server's host name; nil when it does not exist
+	netplan              []ipamv1.NetconfigFile // those of a network that network data cannot express
+	lcm                  *lcmv1.LCMMachine      // nil when it does not exist
+	node                 *corev1.Node           // of the server's host name; nil when it does not exist
 	// nodeProblem is why the Cluster's own API cannot be asked for the Node, or "". ownAPI reports whether
 	// it has one.
 	nodeProblem string
@@ -130,6 +131,9 @@ func (r *Reconciler) observeNetwork(ctx context.Context, f *facts) error {
 		f.unconnected = fmt.Sprintf("the network is being prepared from L2Template %q", t.Name)
 	default:
 		f.network = layout.SecretName(m.Name)
+		if config := h.Status.NetconfigV2; config != nil && layout.NeedsFile(config.Raw) {
+			f.netplan = h.Status.NetconfigFiles
+		}
 	}
 	return nil
 }

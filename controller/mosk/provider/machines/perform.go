@@ -141,7 +141,7 @@ func provision(ctx context.Context, r *Reconciler, f *facts) error {
 	}
 	text, err := userdata.Render(userdata.Machine{
 		Namespace: f.machine.Namespace, Name: f.machine.Name, Server: r.Server, CA: r.CA, Token: token, Agent: f.release.Spec.Agent, Keys: f.keys, Proxy: f.proxy,
-		Profile: f.profile.spec, User: f.userData, Node: node,
+		Profile: f.profile.spec, User: f.userData, Node: node, Netplan: f.netplan,
 	})
 	if err != nil {
 		return err

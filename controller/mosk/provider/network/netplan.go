@@ -13,17 +13,14 @@ import (
 	"github.com/metalab-dev/metalab/controller/mosk/provider/network/layout"
 )
 
-// netplanFile is the file of the public types. Servers of the lab get their network by cloud-init,
-// in the form that their image has.
-const netplanFile = "/etc/netplan/60-kaas-lcm-netplan.yaml"
-
-// netplan returns a configuration as the file that netplan would read.
+// netplan returns a configuration as the file that netplan reads. A server has it where network data
+// cannot express the configuration (layout.NeedsFile).
 func netplan(config []byte) ([]ipamv1.NetconfigFile, error) {
 	text, err := yaml.JSONToYAML([]byte(`{"network":` + string(config) + `}`))
 	if err != nil {
 		return nil, err
 	}
-	return []ipamv1.NetconfigFile{{Path: netplanFile, Content: base64.StdEncoding.EncodeToString(text)}}, nil
+	return []ipamv1.NetconfigFile{{Path: ipamv1.NetplanFile, Content: base64.StdEncoding.EncodeToString(text)}}, nil
 }
 
 // services returns the addresses of each service that a label of a Subnet names.

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	hostprofilev1 "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
@@ -23,7 +24,10 @@ import (
 // Check returns why the user data of a user cannot be merged into those of the machine of
 // this name and profile; nil when they can. It shows no content of them but keys and paths.
 func Check(name string, profile *hostprofilev1.BareMetalHostProfileSpec, user []byte) error {
-	_, err := render(Machine{Name: name, Profile: profile, User: user, Agent: &lcmv1.AgentConfig{}, Proxy: &kaasv1.ProxySpec{CACertificate: "-"}})
+	_, err := render(Machine{
+		Name: name, Profile: profile, User: user, Agent: &lcmv1.AgentConfig{}, Proxy: &kaasv1.ProxySpec{CACertificate: "-"},
+		Netplan: []ipamv1.NetconfigFile{{Path: ipamv1.NetplanFile}},
+	})
 	return err
 }
 
@@ -125,7 +129,7 @@ func checkPaths(files *yaml.Node, c cloudConfig) error {
 			}
 			filename := path.Clean(f.Content[j+1].Value)
 			if slices.ContainsFunc(c.WriteFiles, func(ours file) bool { return ours.Path == filename }) {
-				return fmt.Errorf("line %d: write_files[%d]: the agent or the host profile writes %s: use another path", f.Line, i, filename)
+				return fmt.Errorf("line %d: write_files[%d]: the agent, the host profile or the network writes %s: use another path", f.Line, i, filename)
 			}
 		}
 	}

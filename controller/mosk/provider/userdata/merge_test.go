@@ -86,9 +86,9 @@ func TestUserDataThatCannotBeMerged(t *testing.T) {
 		{"commands that are no list", "#cloud-config\nruncmd: secretword\n", "line 2: runcmd: give a list"},
 		{"files that are no list", "#cloud-config\nwrite_files: {path: /etc/secretword}\n", "write_files: give a list"},
 		{"another host name", "#cloud-config\nhostname: secretword\n", "line 2: hostname: the host name is that of the Machine, m-0"},
-		{"the agent's configuration", "#cloud-config\nwrite_files:\n- {content: secretword, path: /etc/lab-agent/../lab-agent/lcm.yaml}\n", "write_files[0]: the agent or the host profile writes /etc/lab-agent/lcm.yaml"},
+		{"the agent's configuration", "#cloud-config\nwrite_files:\n- {content: secretword, path: /etc/lab-agent/../lab-agent/lcm.yaml}\n", "write_files[0]: the agent, the host profile or the network writes /etc/lab-agent/lcm.yaml"},
 		{"the agent's proxy", "#cloud-config\nwrite_files: [{path: /etc/lab-agent/proxy}]\n", "writes /etc/lab-agent/proxy"},
-		{"a file of the profile", "#cloud-config\nwrite_files: [{path: /a}, {path: " + sysctlFile + "}]\n", "write_files[1]: the agent or the host profile writes " + sysctlFile},
+		{"a file of the profile", "#cloud-config\nwrite_files: [{path: /a}, {path: " + sysctlFile + "}]\n", "write_files[1]: the agent, the host profile or the network writes " + sysctlFile},
 		{"a file of the agent by an alias", "#cloud-config\nx: &a {path: " + tokenFile + "}\nwrite_files: [*a]\n", "writes " + tokenFile},
 	} {
 		err := Check("m-0", profile, []byte(tt.text))

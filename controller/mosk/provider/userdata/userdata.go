@@ -13,6 +13,7 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/unit"
 	hostprofilev1 "github.com/metalab-dev/metalab/controller/api/hostprofile/v1alpha1"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
@@ -50,6 +51,9 @@ type Machine struct {
 	Profile         *hostprofilev1.BareMetalHostProfileSpec // nil means none
 	User            []byte                                  // a cloud-config or a script of the user; nil means none
 	Node            *Node                                   // nil means that the server registers no Node
+	// Netplan are the files of a network that network data cannot express: status.netconfigFiles of
+	// an IpamHost.
+	Netplan []ipamv1.NetconfigFile
 }
 
 // Node is the account of the server's node agent, in the API of the cluster. The agent stands in
@@ -138,6 +142,9 @@ func render(m Machine) ([]byte, error) {
 	if m.Profile != nil {
 		c.addProfile(m.Profile)
 	}
+	if err := c.addNetplan(m.Netplan); err != nil {
+		return nil, err
+	}
 	for i := range c.WriteFiles {
 		f := &c.WriteFiles[i]
 		f.Owner, f.Encoding, f.Content = "root:root", "b64", base64.StdEncoding.EncodeToString([]byte(f.Content))
@@ -151,6 +158,23 @@ func render(m Machine) ([]byte, error) {
 		return b, nil
 	}
 	return addUser(b, c, m.User)
+}
+
+// addNetplan writes files of netplan, and applies them before anything uses the network. At later
+// boots netplan reads them itself.
+func (c *cloudConfig) addNetplan(files []ipamv1.NetconfigFile) error {
+	if len(files) == 0 {
+		return nil
+	}
+	for _, f := range files {
+		text, err := base64.StdEncoding.DecodeString(f.Content)
+		if err != nil {
+			return fmt.Errorf("netplan's file %s: %w", f.Path, err)
+		}
+		c.WriteFiles = append(c.WriteFiles, file{Path: f.Path, Permissions: "0600", Content: string(text)})
+	}
+	c.RunCmd = append([]string{"netplan apply"}, c.RunCmd...)
+	return nil
 }
 
 // addNode installs and enables the node agent.

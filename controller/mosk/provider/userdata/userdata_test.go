@@ -2,12 +2,14 @@ package userdata
 
 import (
 	"bytes"
+	"encoding/base64"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/metalab-dev/metalab/agent/kubeapi"
 	"github.com/metalab-dev/metalab/agent/lcm"
+	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/guest/cloudinit"
@@ -157,5 +159,28 @@ func TestUserDataInstallTheNodeAgent(t *testing.T) {
 	}
 	if want := []string{"systemctl daemon-reload", "systemctl enable --now lab-agent-lcm.service", "systemctl enable --now lab-agent-node.service"}; !slices.Equal(r.Run, want) {
 		t.Errorf("commands %q, want %q", r.Run, want)
+	}
+}
+
+// The network that network data cannot express is applied before anything uses it.
+func TestUserDataHaveTheNetplan(t *testing.T) {
+	m := example()
+	m.Proxy = &kaasv1.ProxySpec{CACertificate: "pem\n"}
+	m.Netplan = []ipamv1.NetconfigFile{{Path: ipamv1.NetplanFile, Content: base64.StdEncoding.EncodeToString([]byte("network: {version: 2}\n"))}}
+	root, r := apply(t, m)
+	f, _ := root.Get("etc/netplan/60-kaas-lcm-netplan.yaml")
+	if string(f.Content) != "network: {version: 2}\n" || f.Mode.Perm() != 0o600 { // netplan warns of others' access
+		t.Errorf("netplan's file %q has the mode %o", f.Content, f.Mode.Perm())
+	}
+	if want := append([]string{"netplan apply", "update-ca-certificates"}, agentCommands...); !slices.Equal(r.Run, want) {
+		t.Errorf("commands %q, want %q", r.Run, want)
+	}
+	m.Netplan[0].Content = "?"
+	if _, err := Render(m); err == nil || !strings.Contains(err.Error(), "netplan's file /etc/netplan/60-kaas-lcm-netplan.yaml") {
+		t.Errorf("a file that is no base64: %v", err)
+	}
+	user := []byte("#cloud-config\nwrite_files:\n- {path: /etc/netplan/60-kaas-lcm-netplan.yaml, content: a}\n")
+	if err := Check("m-0", nil, user); err == nil || !strings.Contains(err.Error(), "the network writes /etc/netplan/60-kaas-lcm-netplan.yaml: use another path") {
+		t.Errorf("a user's file in its place: %v", err)
 	}
 }

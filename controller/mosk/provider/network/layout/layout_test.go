@@ -198,6 +198,31 @@ func TestBondsAndVLANsArriveOnTheServer(t *testing.T) {
 	}
 }
 
+// A configuration with bridges reaches the server as a file for netplan, which takes what cloud-init
+// loses, and with empty network data.
+func TestBridgesNeedAFile(t *testing.T) {
+	const text = nics + `
+bonds: {one: {interfaces: [a, b], parameters: {mode: 802.3ad, primary: b, resend-igmp: 2}}}
+vlans: {v: {id: 5, link: one}, w: {id: 6, link: br0, addresses: [10.0.1.2/24]}}
+bridges: {br0: {interfaces: [v], macaddress: 02:00:00:00:00:09, mtu: 9000, addresses: [10.0.0.2/24], routes: [{to: default, via: 10.0.0.1}], parameters: {stp: false, priority: 9, path-cost: {v: 3}}}}
+`
+	r, err := NewTemplate(templateOf(text), server(), networks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := r.Render(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := NetworkData(config)
+	if err != nil || string(data) != `{"links":[],"networks":[],"services":[]}` || !NeedsFile(config) {
+		t.Errorf("NetworkData = %s, %v; NeedsFile = %t", data, err, NeedsFile(config))
+	}
+	if other := []byte(`{"version":2,"vlans":{}}`); NeedsFile(other) {
+		t.Errorf("NeedsFile of %s", other)
+	}
+}
+
 // Mistakes are errors that name the field.
 func TestTemplateWithMistakes(t *testing.T) {
 	const field = `L2Template "default": spec.npTemplate`
@@ -213,17 +238,30 @@ func TestTemplateWithMistakes(t *testing.T) {
 		"no gateway":       {`{{gateway_from_subnet "bare"}}`, []string{field, `Subnet "bare" has no spec.gateway`}},
 		"no YAML":          {"version: 2\n  x: [", []string{field, "no YAML"}},
 		"version 1":        {"version: 1", []string{field, "version 1: give 2"}},
-		"bridges":          {"version: 2\nbridges: {br1: {}, br0: {}}", []string{field, "bridges.br0: network data have no bridges of a server", "use ethernets, bonds and vlans"}},
-		"tunnels":          {"version: 2\ntunnels: {t: {}}", []string{field, "tunnels", "use ethernets, bonds and vlans"}},
+		"bridge of none":   {nics + "bridges: {x: {interfaces: [a, c]}}", []string{field, `bridges.x: interfaces[1]: there is no interface "c"`}},
+		"two masters":      {nics + "bonds: {x: {interfaces: [a]}}\nbridges: {z: {interfaces: [b, a]}}", []string{field, "bridges.z: interfaces[1]: a is an interface of bonds.x already"}},
+		"own bridge":       {nics + "bridges: {x: {interfaces: [x]}}", []string{field, "bridges.x: it stands on itself"}},
+		"circle":           {nics + "bridges: {x: {interfaces: [v, a]}}\nvlans: {v: {id: 5, link: x}}", []string{field, "bridges.x: it stands on itself"}},
+		"bridge's key":     {nics + "bridges: {x: {interfaces: [a], id: 5}}", []string{field, "bridges.x: id: only vlans have it"}},
+		"bridge's address": {nics + "bridges: {x: {interfaces: [a], addresses: [10.0.0.1]}}", []string{field, "bridges.x: addresses[0]"}},
+		"no such of one":   {nics + "bridges: {x: {interfaces: [a], parameters: {bridge_stp: true}}}", []string{field, "bridges.x: parameters.bridge_stp: there is no such parameter: give one of ageing-time,"}},
+		"stp":              {nics + "bridges: {x: {interfaces: [a], parameters: {stp: 1}}}", []string{field, "bridges.x: parameters.stp: give true or false"}},
+		"cost of all":      {nics + "bridges: {x: {interfaces: [a], parameters: {path-cost: 5}}}", []string{field, "bridges.x: parameters.path-cost: give a number for each interface"}},
+		"cost of another":  {nics + "bridges: {x: {interfaces: [a], parameters: {path-cost: {b: 5}}}}", []string{field, "bridges.x: parameters.path-cost.b: name one of the bridge's interfaces"}},
+		"bond in a file":   {nics + "bridges: {x: {interfaces: [z]}}\nbonds: {z: {interfaces: [a], parameters: {miimon: 1}}}", []string{field, "bonds.z: parameters.miimon: there is no such parameter"}},
+		"primary in one":   {nics + "bridges: {x: {interfaces: [z]}}\nbonds: {z: {interfaces: [a], parameters: {primary: b}}}", []string{field, "bonds.z: parameters.primary: b: name one of the bond's interfaces"}},
+		"VLAN in a file":   {nics + "bridges: {x: {interfaces: [a]}}\nvlans: {v: {id: 5, link: c}}", []string{field, `vlans.v: link: there is no interface "c"`}},
+		"MAC in a file":    {"version: 2\nethernets: {a: {}}\nbridges: {x: {}}", []string{field, "ethernets.a: match.macaddress"}},
+		"tunnels":          {"version: 2\ntunnels: {t: {}}", []string{field, "tunnels", "use ethernets, bonds, vlans and bridges"}},
 		"no MAC":           {"version: 2\nethernets: {a: {}}", []string{field, "ethernets.a: match.macaddress"}},
 		"bad address":      {nics + "vlans: {v: {id: 5, link: a, addresses: [10.0.0.1]}}", []string{field, "vlans.v: addresses[0]"}},
 		"lonely route":     {nics + "vlans: {v: {id: 5, link: a, routes: [{to: default, via: 10.0.0.1}]}}", []string{field, "vlans.v: routes"}},
 		"lonely servers":   {nics + "vlans: {v: {id: 5, link: a, dhcp4: true, nameservers: {addresses: [10.0.0.1]}}}", []string{field, "vlans.v: nameservers: network data have those of an address alone"}},
 		"VLAN on nothing":  {nics + "vlans: {v: {id: 5, link: c}}", []string{field, `vlans.v: link: there is no interface "c"`}},
 		"bond of nothing":  {nics + "bonds: {x: {interfaces: [a, c]}}", []string{field, `bonds.x: interfaces[1]: there is no interface "c"`}},
-		"NIC's parameters": {"version: 2\nethernets: {a: {match: {macaddress: 02:00:00:00:00:01}, parameters: {mode: 1}}}", []string{field, "ethernets.a: parameters: network data have it of bonds alone"}},
-		"name of a VLAN":   {nics + "vlans: {v: {id: 5, link: a, set-name: w}}", []string{field, "vlans.v: set-name: network data have it of ethernets alone"}},
-		"MAC of a NIC":     {"version: 2\nethernets: {a: {match: {macaddress: 02:00:00:00:00:01}, macaddress: 02:00:00:00:00:02}}", []string{field, "ethernets.a: macaddress: network data have it of bonds and vlans alone"}},
+		"NIC's parameters": {"version: 2\nethernets: {a: {match: {macaddress: 02:00:00:00:00:01}, parameters: {mode: 1}}}", []string{field, "ethernets.a: parameters: only bonds and bridges have it"}},
+		"name of a VLAN":   {nics + "vlans: {v: {id: 5, link: a, set-name: w}}", []string{field, "vlans.v: set-name: only ethernets have it"}},
+		"MAC of a NIC":     {"version: 2\nethernets: {a: {match: {macaddress: 02:00:00:00:00:01}, macaddress: 02:00:00:00:00:02}}", []string{field, "ethernets.a: macaddress: only bonds and vlans and bridges have it"}},
 		"no field":         {nics + "bonds: {x: {interfaces: [a], parameters: {mode: 1, resend-igmp: 1}}}", []string{field, "bonds.x: parameters.resend-igmp: network data have no field for it that Debian 12's cloud-init gives to netplan"}},
 		"lost by Debian":   {nics + "bonds: {x: {interfaces: [a], parameters: {arp-ip-targets: [10.0.0.1]}}}", []string{field, "parameters.arp-ip-targets: Debian 12's cloud-init gives netplan a parameter that it does not know"}},
 		"no parameter":     {nics + "bonds: {x: {interfaces: [a], parameters: {miimon: 1}}}", []string{field, "parameters.miimon: there is no such parameter: give one of ad-select,"}},

@@ -11,19 +11,20 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// netplan is the part of netplan(5) that OpenStack's network data can express.
+// netplan is the part of netplan(5) that a template may use: what OpenStack's network data can
+// express, and bridges.
 type netplan struct {
 	Version   int                      `json:"version"`
 	Renderer  string                   `json:"renderer,omitempty"`
 	Ethernets map[string]netplanDevice `json:"ethernets,omitempty"`
 	Bonds     map[string]netplanDevice `json:"bonds,omitempty"`
 	VLANs     map[string]netplanDevice `json:"vlans,omitempty"`
-	Bridges   map[string]any           `json:"bridges,omitempty"` // refused
+	Bridges   map[string]netplanDevice `json:"bridges,omitempty"` // see NeedsFile
 }
 
 // has reports whether there is an interface of this name for others to stand on.
 func (n netplan) has(name string) bool {
-	for _, all := range []map[string]netplanDevice{n.Ethernets, n.Bonds, n.VLANs} {
+	for _, all := range []map[string]netplanDevice{n.Ethernets, n.Bonds, n.VLANs, n.Bridges} {
 		if _, has := all[name]; has {
 			return true
 		}
@@ -70,17 +71,20 @@ type document struct {
 }
 
 // NetworkData translates a netplan configuration to OpenStack's network_data.json, which
-// cloud-init reads on a config drive. A key that it cannot express is an error.
+// cloud-init reads on a config drive. A key that it cannot express is an error. Where NeedsFile
+// reports true, the network data are empty, so that nothing is configured twice.
 func NetworkData(config []byte) ([]byte, error) {
 	var in netplan
 	if err := yaml.UnmarshalStrict(config, &in); err != nil {
-		return nil, fmt.Errorf("network data have no such setting: use ethernets, bonds and vlans with addresses, routes, name servers and MTU: %w", err)
-	}
-	if len(in.Bridges) > 0 {
-		name := slices.Min(slices.Collect(maps.Keys(in.Bridges)))
-		return nil, fmt.Errorf("bridges.%s: network data have no bridges of a server: cloud-init takes a link of the type bridge for a NIC: use ethernets, bonds and vlans, and make the bridge by a host OS module", name)
+		return nil, fmt.Errorf("network data have no such setting: use ethernets, bonds, vlans and bridges with addresses, routes, name servers and MTU: %w", err)
 	}
 	out := document{Links: []map[string]any{}, Networks: []map[string]any{}, Services: []map[string]any{}}
+	if len(in.Bridges) > 0 {
+		if err := in.checkFile(); err != nil {
+			return nil, err
+		}
+		return json.Marshal(out)
+	}
 	for _, kind := range []struct {
 		name    string
 		devices map[string]netplanDevice
@@ -118,14 +122,14 @@ func (d netplanDevice) misplaced(kind string) error {
 	}{
 		{"match", "ethernets", d.Match.MAC != ""},
 		{"set-name", "ethernets", d.SetName != ""},
-		{"macaddress", "bonds vlans", d.MAC != ""}, // network data change no NIC's own
-		{"interfaces", "bonds", d.Interfaces != nil},
-		{"parameters", "bonds", d.Parameters != nil},
+		{"macaddress", "bonds vlans bridges", d.MAC != ""}, // network data change no NIC's own
+		{"interfaces", "bonds bridges", d.Interfaces != nil},
+		{"parameters", "bonds bridges", d.Parameters != nil},
 		{"id", "vlans", d.ID != 0},
 		{"link", "vlans", d.Link != ""},
 	} {
 		if x.has && !slices.Contains(strings.Fields(x.of), kind) {
-			return fmt.Errorf("%s: network data have it of %s alone", x.key, strings.ReplaceAll(x.of, " ", " and "))
+			return fmt.Errorf("%s: only %s have it", x.key, strings.ReplaceAll(x.of, " ", " and "))
 		}
 	}
 	return nil
