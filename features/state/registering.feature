@@ -130,3 +130,18 @@ Feature: registering
     When the operator deletes the host
     Then the host is deleted
     And it was never "powering off before delete"
+
+  # One of two hosts with one server would clean and write the other's disks.
+  Scenario Outline: A second host of a server waits while the first one has it
+    Given a second host has the server by "<scheme>"
+    When the operator registers the server by "redfish-virtualmedia" without its MAC address
+    Then the host reports "registration error"
+    And the host's error message contains "<reason>"
+    And the host's error message contains "is that of BareMetalHost default/node-0-twin"
+    And the host stays "registering"
+    And the server has booted "agent from Pxe 1"
+
+    Examples: by its address, and by its UUID
+      | scheme        | reason               |
+      | idrac-redfish | BMC address          |
+      | ipmi          | system with the UUID |

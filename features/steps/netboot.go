@@ -20,7 +20,9 @@ func (s *scenario) registerNetboot(sc *stepRegistry) {
 		func(ctx context.Context, scheme string) error {
 			return s.registerWithScheme(ctx, scheme, func(h *metal3.BareMetalHost) { h.Spec.BootMACAddress = "" })
 		})
-	sc.Step(`^a second host has the MAC address of the server$`, "registers the same server by IPMI under another name, and waits until it is available", s.registerSecondHost)
+	sc.Step(`^a second host has the MAC address of the server$`, "registers the same server by IPMI under another name, and waits until it is available", func(ctx context.Context) error { return s.registerSecondHost(ctx, "ipmi", true) })
+	sc.Step(`^a second host has the server by "([^"]*)"$`, "registers the same server by an address of this scheme under another name and without a MAC address, and waits until it is available",
+		func(ctx context.Context, scheme string) error { return s.registerSecondHost(ctx, scheme, false) })
 	sc.NegativeStep(`^the server has booted "([^"]*)"$`, "asserts, once each controller has reconciled every object, which systems the server has booted, and from which boot sources, in order", s.hasStarted)
 	sc.NegativeStep(`^the BMC has received no request for virtual media$`, "asserts, once each controller has reconciled every object, that the journal has requests to the BMC, and none for a VirtualMedia path", s.mediaUntouched)
 }
@@ -44,10 +46,13 @@ func (s *scenario) registerWithScheme(ctx context.Context, scheme string, change
 }
 
 // registerSecondHost registers the same server under another name.
-func (s *scenario) registerSecondHost(ctx context.Context) error {
+func (s *scenario) registerSecondHost(ctx context.Context, scheme string, mac bool) error {
 	secret, host := lab.Objects(s.server)
 	secret.Name, host.Name = secret.Name+"-twin", host.Name+"-twin"
-	host.Spec.BMC.Address, host.Spec.BMC.CredentialsName = s.addressWithScheme("ipmi"), secret.Name
+	host.Spec.BMC.Address, host.Spec.BMC.CredentialsName = s.addressWithScheme(scheme), secret.Name
+	if !mac {
+		host.Spec.BootMACAddress = ""
+	}
 	if err := s.create(ctx, secret, host); err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ type hostMemory struct {
 	reading      *bmcReading  // the BMC's state while the host waits for its agent
 	slot         slotState    // place among the hosts that are served at a time
 	inventory    *inventoryReading
+	system       string // ID of the system that the host was registered for
 }
 
 // memories holds a hostMemory for each host that has something to remember. The
@@ -56,6 +57,20 @@ func (m *memories) set(uid types.UID, change func(*hostMemory)) {
 		m.hosts = map[types.UID]hostMemory{}
 	}
 	m.hosts[uid] = h
+}
+
+// claim remembers that a host is registered for a system, unless another host is: then it returns its
+// UID.
+func (m *memories) claim(uid types.UID, system string) (holder types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for other, h := range m.hosts {
+		if other != uid && h.system == system {
+			return other
+		}
+	}
+	m.set(uid, func(h *hostMemory) { h.system = system })
+	return ""
 }
 
 // forget drops a host's memory.

@@ -139,7 +139,9 @@ func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o 
 		o.client, err = r.BMCs.Get(ctx, config)
 	}
 	if err == nil && !r.useReading(h, o) {
-		o.system, err = o.client.System(ctx)
+		if o.system, err = o.client.System(ctx); err == nil {
+			err = r.checkSystemConflict(ctx, h, o.system)
+		}
 	}
 	switch {
 	case err != nil:

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -300,7 +301,7 @@ func (r *Reconciler) move(ctx context.Context, h *metal3.BareMetalHost, o *obser
 	}
 	switch {
 	case from == metal3.StateRegistering && s.Provisioning.ID == "" && o.system.ID != "":
-		s.Provisioning.ID = string(uuid.NewUUID())
+		s.Provisioning.ID = cmp.Or(systemID(o.system), string(uuid.NewUUID()))
 		events.add("Registered", "Registered new host")
 	case from == metal3.StateExternallyProvisioned && to == metal3.StateProvisioned: // B-64
 		recordImage(h)

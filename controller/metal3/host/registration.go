@@ -28,7 +28,10 @@ func (r *Reconciler) checkRegistration(ctx context.Context, h *metal3.BareMetalH
 	} else if err != nil {
 		return err
 	}
-	return r.checkMACConflict(ctx, h)
+	if err := r.checkMACConflict(ctx, h); err != nil {
+		return err
+	}
+	return r.checkAddressConflict(ctx, h)
 }
 
 // checkMACConflict returns an error if another host has the boot MAC address
@@ -49,8 +52,8 @@ func (r *Reconciler) checkMACConflict(ctx context.Context, h *metal3.BareMetalHo
 	return nil
 }
 
-// registersFirst orders hosts with the same MAC address: registered ones first,
-// then by age.
+// registersFirst orders hosts with the same MAC address or BMC: registered ones
+// first, then by age.
 func registersFirst(a, b *metal3.BareMetalHost) bool {
 	if ra, rb := a.Status.Provisioning.ID != "", b.Status.Provisioning.ID != ""; ra != rb {
 		return ra

@@ -47,6 +47,8 @@ var indexes = []struct {
 	{indexUID, indexHosts(func(h *metal3.BareMetalHost) []string { return []string{string(h.UID)} })},
 	{indexSecret, indexHosts(hostSecrets)},
 	{indexMAC, indexHosts(func(h *metal3.BareMetalHost) []string { return []string{strings.ToLower(h.Spec.BootMACAddress)} })},
+	{indexBMC, indexHosts(bmcKeys)},
+	{indexSystem, indexHosts(func(h *metal3.BareMetalHost) []string { return []string{h.Status.Provisioning.ID} })},
 	{indexServed, indexHosts(func(h *metal3.BareMetalHost) []string { return []string{served(h)} })},
 }
 
