@@ -26,6 +26,7 @@ type tester struct {
 	// clean has the duration of each package's tests without a mutation, by its
 	// import path.
 	clean map[string]time.Duration
+	runs  int // how many runs there were
 	// unfenced is how many mutations of guards are left out.
 	unfenced int
 }
@@ -136,11 +137,9 @@ func (t *tester) overlay(m Mutation) (string, error) {
 // run runs `go test -json` with arguments in a process group of its own, which it
 // kills when ctx ends. That tests fail is not an error.
 func (t *tester) run(ctx context.Context, env []string, args ...string) ([]event, error) {
-	temp, err := os.MkdirTemp(t.work, "")
-	if err == nil {
-		err = os.Chmod(temp, searchable)
-	}
-	if err != nil {
+	t.runs++
+	temp := filepath.Join(t.work, fmt.Sprint(t.runs)) // short, as t.work is
+	if err := errors.Join(os.Mkdir(temp, 0o700), os.Chmod(temp, searchable)); err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(temp) // a test that a time-out ends leaves its files behind
@@ -152,7 +151,7 @@ func (t *tester) run(ctx context.Context, env []string, args ...string) ([]event
 	cmd.WaitDelay = 10 * time.Second // a process that a test started may keep the pipe
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err = cmd.Run()
+	err := cmd.Run()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

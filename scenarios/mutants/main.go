@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -108,6 +109,19 @@ func run(ctx context.Context, dir string, c config, minimum time.Duration, out i
 // them as another user.
 const searchable = 0o711
 
+// shortDir makes a directory for temporary files. Tests put sockets below it, whose paths have at most
+// 103 bytes with the names of the tests.
+func shortDir() (string, error) {
+	for i := os.Getpid(); ; i++ {
+		dir := filepath.Join(os.TempDir(), fmt.Sprint("m", i))
+		err := os.Mkdir(dir, 0o700)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		return dir, errors.Join(err, os.Chmod(dir, searchable))
+	}
+}
+
 func newTester(ctx context.Context, dir, seed string, minimum time.Duration) (*tester, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Path}}\n{{.Dir}}")
 	list.Dir = dir
@@ -116,10 +130,7 @@ func newTester(ctx context.Context, dir, seed string, minimum time.Duration) (*t
 		return nil, fmt.Errorf("go list -m: %w", err)
 	}
 	module, root, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
-	work, err := os.MkdirTemp("", "mut") // short: tests put sockets below it
-	if err == nil {
-		err = os.Chmod(work, searchable)
-	}
+	work, err := shortDir()
 	if err != nil {
 		return nil, err
 	}
