@@ -92,7 +92,7 @@ func TestDamagedFilesOfAStoppedLab(t *testing.T) {
 	// Files that a start makes anew. A missing files.json is harmless, too: nothing is compared
 	// without it. Without view.token pages get a new token, and a changed one is a new token.
 	remade := map[string]bool{
-		HostsFile: true, LogFile: true, "lock": true, "state.log": true, "kube/lock": true, "ballast": true, "kube/kubeconfig": true,
+		HostsFile: true, LogFile: true, "lock": true, "state.log": true, "state.mark": true, "kube/lock": true, "ballast": true, "kube/kubeconfig": true,
 		"images/metalab-demo.img": true, "images/metalab-demo.qcow2": true,
 	}
 	var names []string

@@ -68,9 +68,11 @@ const AnyPort = "lo:0"
 type Config struct {
 	Dir      string
 	Settings Settings
-	Fsync    bool   // state survives a power cut, not only kill -9
-	Listen   string // address of the BMCs: see rack.Config
-	Log      *slog.Logger
+	Fsync    bool // state survives a power cut, not only kill -9
+	// AcceptLoss has the meaning of rack.Config.
+	AcceptLoss bool
+	Listen     string // address of the BMCs: see rack.Config
+	Log        *slog.Logger
 	// Schemas is the file name of DMTF's DSP8010 archive (zip), which the BMCs
 	// serve; "" for none.
 	Schemas string
@@ -215,7 +217,7 @@ func (l *Lab) startLab(ctx context.Context) error {
 		return err
 	}
 	c := rack.Config{
-		Space: l.space, Dir: l.cfg.Dir, Rack: &definition, Clock: l.clock, Fsync: l.cfg.Fsync,
+		Space: l.space, Dir: l.cfg.Dir, Rack: &definition, Clock: l.clock, Fsync: l.cfg.Fsync, AcceptLoss: l.cfg.AcceptLoss,
 		Listen: l.cfg.Listen, Media: outbound.Config{}, Events: l.agents.event, Log: l.cfg.Log,
 		Advertise: l.cfg.Advertise, HTTP2: l.cfg.HTTP2, SSDP: l.cfg.SSDP, Files: stateFiles,
 	}

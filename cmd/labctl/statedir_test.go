@@ -115,7 +115,7 @@ func TestClaimTakesADirectoryForALab(t *testing.T) {
 
 // ofLab are files of a lab: one of each kind that labctl makes.
 var ofLab = []string{
-	"settings.json", "state.db", "state.log", "lock", "ports.json", "files.json", "hosts.yaml", "lab.log", "process.json", "crash-20300102T030405Z-7.txt",
+	"settings.json", "state.db", "state.log", "state.mark", "lock", "ports.json", "files.json", "hosts.yaml", "lab.log", "process.json", "crash-20300102T030405Z-7.txt",
 	"ca.crt", "ca.key", "bmc-rsa.key", "ballast", "view.token", "restore.json", "control.sock -> /nowhere/a.sock", "settings.json.new", "files.json.part",
 	"disks/node-0/A%201.img", "media/node-0-Cd", "media/node-0-Cd.7.part", "updates/node-0-BIOS", "models/profiles/a.yaml", "models/dialects/a.yaml", "models/registries/a.yaml",
 	"kube/lock", "kube/port", "kube/kubeconfig", "kube/pki/ca.pem", "kube/pki/service-account.key", "kube/etcd/member/wal/0.wal",

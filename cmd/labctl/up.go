@@ -39,17 +39,19 @@ type upFlags struct {
 	http2    bool
 	ssdp     string
 	image    string
-	view     bool   // show the link of the page
-	record   string // file of the recording
-	keep     bool   // snapshots beside the recording
-	from     string // recording and time of the snapshot that the lab begins with
-	profile  string // profile of the hosts: a name, or a file or folder
-	models   string
-	shards   int         // processes that run the hosts
-	remote   *lab.Remote // set in a shard, as the next two are
-	gateway  *lab.Gateway
-	name     string // DNS name of the address of its BMCs
-	ready    int    // file descriptor for progress; hidden
+	// acceptLoss has the meaning of lab.Config.
+	acceptLoss bool
+	view       bool   // show the link of the page
+	record     string // file of the recording
+	keep       bool   // snapshots beside the recording
+	from       string // recording and time of the snapshot that the lab begins with
+	profile    string // profile of the hosts: a name, or a file or folder
+	models     string
+	shards     int         // processes that run the hosts
+	remote     *lab.Remote // set in a shard, as the next two are
+	gateway    *lab.Gateway
+	name       string // DNS name of the address of its BMCs
+	ready      int    // file descriptor for progress; hidden
 }
 
 func newUp(o *options) *cobra.Command {
@@ -153,6 +155,7 @@ as lab-controller.`,
 	fl.BoolVar(&f.http2, "http2", false, "let clients speak HTTP/2 to the BMCs")
 	fl.StringVar(&f.ssdp, "ssdp", "", "network device on which clients can search for the BMCs")
 	fl.Lookup("ssdp").NoOptDefVal = ssdp.Loopback
+	fl.BoolVar(&f.acceptLoss, "accept-loss", false, "start a lab whose state lacks changes that were acknowledged before it was killed, and go on without them")
 	fl.StringVar(&f.image, "agent-image", "", "directory of the image that real servers boot: see labctl image build agent")
 	fl.IntVar(&f.ready, "progress-fd", 0, "")
 	must(fl.MarkHidden("progress-fd"))
@@ -377,7 +380,7 @@ func (f *upFlags) run(ctx context.Context, o *options, s lab.Settings, out, prog
 		return err
 	}
 	err = f.keepUp(ctx, o, s, lab.Config{
-		Dir: o.state, Settings: s, Fsync: o.explicit,
+		Dir: o.state, Settings: s, Fsync: o.explicit, AcceptLoss: f.acceptLoss,
 		Log:      slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
 		Progress: stepper(progress), Schemas: f.schemas, HTTP2: f.http2, SSDP: f.ssdp, Recording: recording, RecordingSnapshots: f.keep,
 	}, out, progress)

@@ -30,7 +30,7 @@ var fileRules = []integrity.Rule{
 func Owned() statedir.Owned {
 	return statedir.Owned{
 		LockFile, integrity.File, space.BallastFile,
-		store.DatabaseFile, store.LogFile, store.DisksDir + "/*/*", store.MediaDir + "/*-*", store.UpdatesDir + "/*-*",
+		store.DatabaseFile, store.LogFile, store.MarkFile, store.DisksDir + "/*/*", store.MediaDir + "/*-*", store.UpdatesDir + "/*-*",
 		network.CACertFile, network.CAKeyFile, network.RSAKeyFile,
 		modelsDir + "/profiles/*", modelsDir + "/registries/*", modelsDir + "/dialects/*",
 		RestoredDir + "/...", // files of a restore that was killed

@@ -120,7 +120,7 @@ func TestDamagedFilesOfAClosedRack(t *testing.T) {
 		switch {
 		case damage == "a directory":
 			return false
-		case name == "state.log", name == "lock":
+		case name == "state.log", name == "state.mark", name == "lock":
 			return true // all of the log is in the database, and the lock is that of the kernel
 		case strings.HasPrefix(name, "disks/"):
 			return damage == "one byte changed" // a drive has no checksum of what systems write

@@ -93,7 +93,7 @@ func (l *Rack) open(ctx context.Context, c Config) (err error) {
 	if err := l.checkFiles(c.Files); err != nil {
 		return err
 	}
-	if l.store, err = store.Open(store.Config{Dir: c.Dir, Fsync: c.Fsync, Log: l.log, Use: l.space.Use}); err != nil {
+	if l.store, err = store.Open(store.Config{Dir: c.Dir, Fsync: c.Fsync, AcceptLoss: c.AcceptLoss, Log: l.log, Use: l.space.Use}); err != nil {
 		return err
 	}
 	if now, last := l.clock.Now(), l.store.Last(); now.Before(last) {

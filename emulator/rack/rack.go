@@ -48,6 +48,9 @@ type Config struct {
 	// Fsync makes every answered change survive a power cut of the computer that
 	// the rack runs on. Without it a change survives the death of the process only.
 	Fsync bool
+	// AcceptLoss opens a rack that lacks changes which were answered: those of a log that was cut
+	// or removed. Without Fsync it is opened anyway.
+	AcceptLoss bool
 	// Listen says where the BMCs listen:
 	// "" as the rack says. When the rack leaves it open, each BMC gets its own
 	// loopback address from 127.64.0.1 up, at port 443 where that is allowed, else

@@ -52,7 +52,7 @@ func checkFiles(dir string) (found bool, err error) {
 
 // others returns a file of a store other than its database; "" when there is none.
 func others(dir string) (string, error) {
-	for _, name := range []string{logFile, disksDir, string(mediaDir)} {
+	for _, name := range []string{logFile, markFile, disksDir, string(mediaDir)} {
 		path := filepath.Join(dir, name)
 		st, err := os.Stat(path)
 		if err == nil && !st.IsDir() {
@@ -81,6 +81,10 @@ type databaseCheck struct {
 	page  int64 // bytes
 	pages uint64
 	seen  map[uint64]bool
+
+	sealed  bool   // a value has a checksum
+	plain   string // the first value without one, and its page, for people
+	plainAt int64
 }
 
 // Layout of a page, in the byte order of the computer.
@@ -119,7 +123,14 @@ func (c *databaseCheck) run() error {
 		c.at = c.size
 		return fmt.Errorf("it ends at byte %d of %d", c.size, want)
 	}
-	return c.tree(m.root, nil, nil)
+	if err := c.tree(m.root, nil, nil); err != nil {
+		return err
+	}
+	if c.sealed && c.plain != "" { // a transaction of this release seals all
+		c.at = c.plainAt
+		return fmt.Errorf("%s: it has no checksum, and others have", c.plain)
+	}
+	return nil
 }
 
 // newestMeta returns the meta page of the last transaction. A write that was cut can
@@ -232,6 +243,9 @@ func (c *databaseCheck) nodes(b, low, high []byte) error {
 				return err
 			}
 		case native.Uint32(e)&bucketLeaf == 0:
+			if err := c.sealedValue(i, keys[i], values[i], at, id); err != nil {
+				return broken(i, err.Error())
+			}
 		case len(values[i]) < rootBytes:
 			return broken(i, "its bucket is cut off")
 		default:
@@ -247,6 +261,21 @@ func (c *databaseCheck) nodes(b, low, high []byte) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// sealedValue checks the checksum of a value.
+func (c *databaseCheck) sealedValue(i int, key, stored []byte, at int64, page uint64) error {
+	switch {
+	case !isSealed(stored):
+		if c.plain == "" {
+			c.plain, c.plainAt = fmt.Sprintf("page %d, element %d, the value of %q", page, i, key), at
+		}
+	case !isIntact(key, stored):
+		return fmt.Errorf("the value of %q is not as it was written", key)
+	default:
+		c.sealed = true
 	}
 	return nil
 }

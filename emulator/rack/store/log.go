@@ -49,6 +49,7 @@ type writeAheadLog struct {
 	batch  uint64 // number of the last batch; the numbers continue after the log was emptied
 	writes int    // since the log was opened
 	buf    []byte
+	mark   *mark // nil: the disk had no space for it
 }
 
 // openLog opens a log, and empties it but for its header. With create it makes the file,
@@ -104,8 +105,12 @@ func (j *writeAheadLog) add(at time.Time, puts []rawPut) error {
 	j.size += int64(len(b))
 	j.batch++
 	j.writes++
+	j.mark.set(j.batch)
 	return nil
 }
+
+// close closes the files.
+func (j *writeAheadLog) close() error { return errors.Join(j.f.Close(), j.mark.close()) }
 
 // empty removes all batches, which are in bbolt. The header comes first: a log whose
 // process is killed in between still begins with a header, and bbolt has its batches.
@@ -152,9 +157,9 @@ func readLog(dir string) (c logContent, found bool, err error) {
 
 func parseLog(path string, all []byte) (c logContent, err error) {
 	damaged := func(at int, format string, args ...any) error {
-		fix := "restore a snapshot (labctl snapshot restore FILE); or move the file away, and the lab goes on without the changes in it"
+		fix := "restore a snapshot (labctl snapshot restore FILE); or move the file away and start with labctl up --accept-loss, and the lab goes on without the changes in it"
 		if at > 0 {
-			fix += fmt.Sprintf("; or cut it (truncate -s %d %s), and the lab goes on without the changes from there on", at, path)
+			fix += fmt.Sprintf("; or cut it (truncate -s %d %s) and start in the same way, and the lab goes on without the changes from there on", at, path)
 		}
 		return &DamageError{Path: path, Offset: int64(at), Detail: fmt.Sprintf(format, args...), Fix: fix}
 	}

@@ -199,7 +199,7 @@ func TestMissingLogIsReported(t *testing.T) {
 	var messages bytes.Buffer
 	s = newStore(t, Config{Dir: dir, Log: slog.New(slog.NewTextHandler(&messages, nil))})
 	var got value
-	if _, err := s.Load(Hosts, "a", &got); err != nil || got.N != 0 || !strings.Contains(messages.String(), "changes since then are lost") {
+	if _, err := s.Load(Hosts, "a", &got); err != nil || got.N != 0 || !strings.Contains(messages.String(), "lacks the last 1 changes that were acknowledged") {
 		t.Errorf("Load(a) = %v, %v, and the log says %q", got, err, messages.String())
 	}
 }

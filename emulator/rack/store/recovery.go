@@ -58,28 +58,38 @@ type content struct {
 	replayed []loggedBatch // batches of the log, later than batch
 	torn     int64         // bytes at the end of the log: a batch that was cut
 	log      bool          // there is a log with a header
-	lost     bool          // the store was not closed, and its log is gone
+	loss     *LossError    // acknowledged changes that are missing; nil: none
 }
 
 // inspect reads the last batch and time of a database and its log.
 func inspect(dir string, db *bbolt.DB) (c content, err error) {
-	phase := ""
+	phase, marked := "", false
 	err = db.View(func(tx *bbolt.Tx) error {
+		detail, err := checkDigest(tx)
+		if err != nil {
+			return err
+		}
+		if detail != "" {
+			return &DamageError{Path: filepath.Join(dir, file), Offset: -1, Detail: detail, Fix: restoreFix}
+		}
 		meta := tx.Bucket([]byte(Meta))
 		if meta == nil { // the store was just created
 			return nil
 		}
-		phase = string(meta.Get([]byte(phaseKey)))
-		c.batch, _ = binary.Uvarint(meta.Get([]byte(batchKey)))
+		phase, marked = string(valueOf(meta, phaseKey)), valueOf(meta, markKey) != nil
+		c.batch, _ = binary.Uvarint(valueOf(meta, batchKey))
 		c.last, err = readTime(tx)
 		return err
 	})
+	var damage *DamageError
+	if errors.As(err, &damage) {
+		return c, damage
+	}
 	if err != nil {
 		return c, fmt.Errorf("store: %s: %w", filepath.Join(dir, file), err)
 	}
 	logged, found, err := readLog(dir)
 	path := filepath.Join(dir, logFile)
-	var damage *DamageError
 	switch {
 	case errors.As(err, &damage) && phase == phaseClosed && damage.Offset >= 0:
 		return c, nil // everything is in bbolt: the log is made anew
@@ -93,16 +103,25 @@ func inspect(dir string, db *bbolt.DB) (c content, err error) {
 	case phase == phaseOpen && found && logged.first == 0:
 		return c, &DamageError{
 			Path: path, Offset: 0, Detail: "its beginning is missing",
-			Fix: "restore a snapshot (labctl snapshot restore FILE); or move the file away, and the lab goes on without the changes in it",
+			Fix: "restore a snapshot (labctl snapshot restore FILE); or move the file away and start with labctl up --accept-loss, and the lab goes on without the changes in it",
 		}
 	}
-	c.log, c.lost, c.torn = logged.first > 0, !found && phase == phaseOpen, logged.torn
+	c.log, c.torn = logged.first > 0, logged.torn
+	last := c.batch
 	for _, b := range logged.batches {
 		if b.number > c.batch { // else the process was killed before it emptied the log
 			c.replayed = append(c.replayed, b)
+			last = b.number
 		}
 	}
-	return c, nil
+	switch {
+	case phase != phaseOpen:
+	case marked:
+		c.loss, err = loss(dir, last)
+	case !found:
+		c.loss = &LossError{Path: path, Reason: "it is missing"}
+	}
+	return c, err
 }
 
 // replay flushes to bbolt what the last process left in the log.
@@ -115,8 +134,11 @@ func (s *Store) replay() error {
 	if c.torn > 0 {
 		s.messages.Warn("the last change was not stored completely before the lab was killed: it is left out", "file", path, "bytes", c.torn)
 	}
-	if c.lost {
-		s.messages.Warn("the log of a lab that was killed is gone: changes since then are lost", "file", path, "time", c.last)
+	if c.loss != nil {
+		if s.fsync && !s.acceptLoss {
+			return c.loss
+		}
+		s.messages.Warn("the lab goes on without changes that were acknowledged before it was killed", "missing", c.loss.missing())
 	}
 	s.last = c.last
 	batch := c.batch
@@ -124,12 +146,18 @@ func (s *Store) replay() error {
 		batch = b.number
 		s.remember(b.at, b.puts)
 	}
+	m, err := openMark(s.dir, batch)
+	if err != nil {
+		return err
+	}
+	s.marked = m != nil
 	if err := s.flushTo(batch, phaseOpen); err != nil {
-		return fmt.Errorf("store: %s: %w", filepath.Join(s.dir, file), err)
+		return errors.Join(fmt.Errorf("store: %s: %w", filepath.Join(s.dir, file), err), m.close())
 	}
 	if s.log, err = openLog(s.dir, s.fsync, batch, !c.log); err != nil {
-		return fmt.Errorf("store: %w", err)
+		return errors.Join(fmt.Errorf("store: %w", err), m.close())
 	}
+	s.log.mark = m
 	return nil
 }
 
@@ -170,7 +198,7 @@ func readTime(tx *bbolt.Tx) (at time.Time, err error) {
 	if b == nil {
 		return at, nil
 	}
-	v := b.Get([]byte(timeKey))
+	v := valueOf(b, timeKey)
 	if v == nil {
 		return at, nil
 	}

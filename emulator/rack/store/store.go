@@ -35,6 +35,8 @@ const (
 	timeKey  = "time"
 	batchKey = "batch" // number of the last batch of the log that was flushed to bbolt
 	phaseKey = "phase" // phaseOpen or phaseClosed; none from an earlier release
+	sumsKey  = "sums"  // see digest
+	markKey  = "mark"  // there is a mark; none from an earlier release, and without space
 )
 
 // Values of phaseKey.
@@ -52,7 +54,9 @@ type Config struct {
 	// Fsync makes every save survive a power cut of the computer that the rack
 	// runs on. Without it a save survives the death of the process only.
 	Fsync bool
-	Log   *slog.Logger // nil: none
+	// AcceptLoss opens a store that misses acknowledged changes. Without Fsync it is opened anyway.
+	AcceptLoss bool
+	Log        *slog.Logger // nil: none
 	// Use, if not nil, is called before n bytes of a disk or an image are written. Its
 	// error refuses the write.
 	Use func(n int) error
@@ -60,12 +64,15 @@ type Config struct {
 
 // Store is the durable state of one rack. It is safe for concurrent use.
 type Store struct {
-	dir      string
-	fsync    bool
-	messages *slog.Logger
-	use      func(n int) error
-	db       *bbolt.DB
-	files    *openFiles
+	dir        string
+	fsync      bool
+	acceptLoss bool
+	marked     bool // there is a mark
+	plain      bool // values may have no checksum
+	messages   *slog.Logger
+	use        func(n int) error
+	db         *bbolt.DB
+	files      *openFiles
 
 	mu      sync.Mutex
 	pending []*save    // not written yet
@@ -112,7 +119,8 @@ type rawPut struct {
 }
 
 // Open opens the store in a directory, and makes it when there is none. The error is a
-// *DamageError when another program has changed a file of the store.
+// *DamageError when another program has changed a file of the store, and with Config.Fsync
+// a *LossError when acknowledged changes are missing.
 func Open(c Config) (*Store, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -141,7 +149,7 @@ func Open(c Config) (*Store, error) {
 	if c.Use == nil {
 		c.Use = func(int) error { return nil }
 	}
-	s := &Store{dir: c.Dir, fsync: c.Fsync, messages: c.Log, use: c.Use, db: db, files: newFiles(openDisks, c.Fsync), unflushed: map[valueKey]*pendingValue{}}
+	s := &Store{dir: c.Dir, fsync: c.Fsync, acceptLoss: c.AcceptLoss, messages: c.Log, use: c.Use, db: db, files: newFiles(openDisks, c.Fsync), plain: true, unflushed: map[valueKey]*pendingValue{}}
 	if err := s.replay(); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -257,7 +265,7 @@ func (s *Store) viewFlushed(f func(tx *bbolt.Tx) error) error {
 func (s *Store) Load(k Kind, key string, v any) (bool, error) {
 	found := false
 	err := s.viewFlushed(func(tx *bbolt.Tx) error {
-		b := tx.Bucket([]byte(k)).Get([]byte(key))
+		b := valueOf(tx.Bucket([]byte(k)), key)
 		found = b != nil
 		if !found {
 			return nil
@@ -274,8 +282,8 @@ func (s *Store) Load(k Kind, key string, v any) (bool, error) {
 // valid until f returns.
 func (s *Store) Each(k Kind, f func(key string, value []byte) error) error {
 	err := s.viewFlushed(func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte(k)).ForEach(func(key, value []byte) error {
-			if err := f(string(key), value); err != nil {
+		return tx.Bucket([]byte(k)).ForEach(func(key, sealed []byte) error {
+			if err := f(string(key), unseal(sealed)); err != nil {
 				return fmt.Errorf("%s %s: %w", k, key, err)
 			}
 			return nil
@@ -318,7 +326,7 @@ func (s *Store) Close() error {
 		s.messages.Warn("the log is kept: there is no space to empty it", "err", err)
 		err = nil
 	}
-	err = errors.Join(err, s.log.f.Close(), s.files.close(), s.db.Close())
+	err = errors.Join(err, s.log.close(), s.files.close(), s.db.Close())
 	s.log = nil
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
@@ -330,6 +338,7 @@ func (s *Store) Close() error {
 const (
 	DatabaseFile = file
 	LogFile      = logFile
+	MarkFile     = markFile
 	// DisksDir holds a directory for each host, whose name is the host's, escaped as in
 	// a URL path.
 	DisksDir = disksDir
@@ -346,7 +355,7 @@ func Holds(name string) bool {
 	if below {
 		return dir == disksDir || imageDir(dir) == mediaDir || imageDir(dir) == updatesDir
 	}
-	return name == file || name == logFile
+	return name == file || name == logFile || name == markFile
 }
 
 // Frozen calls f while nothing is saved and the files hold everything that was. It

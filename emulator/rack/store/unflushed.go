@@ -71,25 +71,38 @@ func (s *Store) flushTo(batch uint64, phase string) error {
 				return err
 			}
 		}
+		if err := s.sealPlain(tx); err != nil {
+			return err
+		}
+		meta := tx.Bucket([]byte(Meta))
+		sums := digest(meta)
 		for _, at := range slices.SortedFunc(maps.Keys(s.unflushed), valueKey.compare) {
 			bucket := tx.Bucket([]byte(at.kind))
 			if bucket == nil {
 				return fmt.Errorf("%s %s: there is no such kind", at.kind, at.key)
 			}
-			if err := s.unflushed[at].flush(bucket, []byte(at.key)); err != nil {
+			before := sumOf(bucket.Get([]byte(at.key)))
+			if err := s.unflushed[at].flush(bucket, at.key); err != nil {
 				return fmt.Errorf("%s %s: %w", at.kind, at.key, err)
+			}
+			if at.kind == Hosts {
+				sums ^= before ^ sumOf(bucket.Get([]byte(at.key)))
 			}
 		}
 		v, err := json.Marshal(s.last)
 		if err != nil {
 			return err
 		}
-		meta := tx.Bucket([]byte(Meta))
-		return errors.Join(
-			meta.Put([]byte(timeKey), v),
-			meta.Put([]byte(batchKey), binary.AppendUvarint(nil, batch)),
-			meta.Put([]byte(phaseKey), []byte(phase)),
+		err = errors.Join(
+			put(meta, sumsKey, binary.LittleEndian.AppendUint32(nil, sums)),
+			put(meta, timeKey, v),
+			put(meta, batchKey, binary.AppendUvarint(nil, batch)),
+			put(meta, phaseKey, []byte(phase)),
 		)
+		if s.marked {
+			return errors.Join(err, put(meta, markKey, []byte("1")))
+		}
+		return errors.Join(err, meta.Delete([]byte(markKey)))
 	})
 	if err != nil {
 		return err
@@ -99,14 +112,14 @@ func (s *Store) flushTo(batch uint64, phase string) error {
 }
 
 // flush does to a key in bbolt what the log says.
-func (v *pendingValue) flush(bucket *bbolt.Bucket, key []byte) error {
+func (v *pendingValue) flush(bucket *bbolt.Bucket, key string) error {
 	switch {
-	case v.more: // bbolt keeps a reference to the value until the commit
-		return bucket.Put(key, slices.Concat(bucket.Get(key), v.value))
+	case v.more:
+		return put(bucket, key, valueOf(bucket, key), v.value)
 	case len(v.value) == 0:
-		return bucket.Delete(key)
+		return bucket.Delete([]byte(key))
 	}
-	return bucket.Put(key, v.value)
+	return put(bucket, key, v.value)
 }
 
 // compare orders keys as bbolt does.
@@ -132,7 +145,7 @@ func (s *Store) changed(puts []rawPut) ([]rawPut, error) {
 						return nil, fmt.Errorf("store: %w", err)
 					}
 				}
-				was = tx.Bucket([]byte(p.kind)).Get([]byte(p.key))
+				was = valueOf(tx.Bucket([]byte(p.kind)), p.key)
 			}
 			if (is == nil || !is.more) && bytes.Equal(was, p.value) {
 				continue
