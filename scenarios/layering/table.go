@@ -159,6 +159,7 @@ var Table = []Row{
 	// It has references of Kubernetes' and conditions of Cluster API's own kinds.
 	{Package: "controller/api/elemental/v1beta1", Only: []string{"k8s.io/apimachinery/...", "k8s.io/api/...", "sigs.k8s.io/cluster-api/api/..."}},
 	{Package: "controller/config"},
+	{Package: "controller/aliases", Never: slices.Concat(sockets, files, kubernetes)},
 	{
 		Package: "controller/kube", May: []string{"controller/api/...", "controller/config", "controller/kube/etcdquiet"},
 		Tests: []string{"controller/bmc"}, // that policies read addresses as it does
@@ -185,7 +186,7 @@ var Table = []Row{
 	{Package: "controller/bmc/redfish", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
 	{Package: "controller/bmc/ipmi", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
 	{Package: "controller/bmc/bmctest", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
-	{Package: "controller/metal3/host", May: []string{"controller/reconcile/patch",
+	{Package: "controller/metal3/host", May: []string{"controller/aliases", "controller/reconcile/patch",
 		"controller/api/...", "controller/bmc", "controller/inband", "controller/netboot",
 		"controller/reconcile/events", "controller/metal3/host/phase", "controller/reconcile/queue", "controller/reconcile/readafterwrite", "controller/tracing", "agent/job",
 	}},
@@ -234,7 +235,7 @@ var Table = []Row{
 	{Package: "controller/mosk/provider/inventory", May: []string{"controller/mosk/provider/unmanaged", "controller/reconcile/patch", "controller/api/...", "controller/reconcile/queue"}},
 	{Package: "controller/mosk/provider/network", May: []string{"controller/mosk/unapplied", "controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/provider/network/layout", "controller/mosk/provider/release", "controller/reconcile/queue"}},
 	{
-		Package: "controller/mosk/provider/network/layout", May: []string{"controller/api/..."},
+		Package: "controller/mosk/provider/network/layout", May: []string{"controller/aliases", "controller/api/..."},
 		Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 		Tests: []string{"guest/cloudinit"}, // which reads its network data
 	},

@@ -1,9 +1,8 @@
 package layout
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/metalab-dev/metalab/controller/aliases"
 	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 )
 
@@ -22,6 +22,7 @@ type Need struct{ Interface, Subnet string }
 type Template struct {
 	field   string
 	text    *template.Template
+	budget  *budget
 	nics    []ipamv1.NIC
 	subnets map[string]*ipamv1.Subnet
 	address func(Need) (netip.Addr, error)
@@ -31,7 +32,7 @@ type Template struct {
 // documentation: nic, mac, ip, gateway_from_subnet, nameservers_from_subnet and
 // cidr_from_subnet.
 func NewTemplate(t *ipamv1.L2Template, h *ipamv1.IpamHost, all []ipamv1.Subnet) (*Template, error) {
-	out := &Template{field: fmt.Sprintf("L2Template %q: spec.npTemplate", t.Name)}
+	out := &Template{field: fmt.Sprintf("L2Template %q: spec.npTemplate", t.Name), budget: new(budget)}
 	text := t.Spec.NPTemplate
 	if h.Spec.NPTemplateOverride != "" {
 		out.field, text = fmt.Sprintf("IpamHost %q: spec.npTemplateOverride", h.Name), h.Spec.NPTemplateOverride
@@ -43,11 +44,12 @@ func NewTemplate(t *ipamv1.L2Template, h *ipamv1.IpamHost, all []ipamv1.Subnet) 
 	if out.nics, err = Interfaces(t, h); err != nil {
 		return nil, err
 	}
+	b := out.budget
 	out.text, err = template.New("npTemplate").Option("missingkey=error").Funcs(template.FuncMap{
-		"nic": func(i int) (string, error) { n, err := out.nic(i); return n.Name, err },
-		"mac": func(i int) (string, error) { n, err := out.nic(i); return strings.ToLower(n.MAC), err },
-		"ip":  out.ip,
-		"gateway_from_subnet": func(name string) (string, error) {
+		"nic": textual(b, func(i int) (string, error) { n, err := out.nic(i); return n.Name, err }),
+		"mac": textual(b, func(i int) (string, error) { n, err := out.nic(i); return strings.ToLower(n.MAC), err }),
+		"ip":  textual(b, out.ip),
+		"gateway_from_subnet": textual(b, func(name string) (string, error) {
 			s, err := out.subnet(name)
 			if err == nil && s.Spec.Gateway == "" {
 				err = fmt.Errorf("Subnet %q has no spec.gateway", s.Name)
@@ -56,8 +58,8 @@ func NewTemplate(t *ipamv1.L2Template, h *ipamv1.IpamHost, all []ipamv1.Subnet) 
 				return "", err
 			}
 			return s.Spec.Gateway, nil
-		},
-		"nameservers_from_subnet": func(name string) (string, error) {
+		}),
+		"nameservers_from_subnet": textual(b, func(name string) (string, error) {
 			s, err := out.subnet(name)
 			if err != nil {
 				return "", err
@@ -67,19 +69,44 @@ func NewTemplate(t *ipamv1.L2Template, h *ipamv1.IpamHost, all []ipamv1.Subnet) 
 				all = append(all, string(a))
 			}
 			return "[" + strings.Join(all, ", ") + "]", nil
-		},
-		"cidr_from_subnet": func(name string) (string, error) {
+		}),
+		"cidr_from_subnet": textual(b, func(name string) (string, error) {
 			s, err := out.subnet(name)
 			if err != nil {
 				return "", err
 			}
 			return s.Spec.CIDR, nil
-		},
+		}),
 	}).Parse(text)
+	if err == nil {
+		err = b.limit(out.text)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", out.field, err)
+		return nil, out.wrong(err)
 	}
 	return out, nil
+}
+
+// wrong returns the error of the template, which names its field. The text of the template that it
+// quotes is cut off.
+func (t *Template) wrong(err error) error {
+	if limit := limitError(""); errors.As(err, &limit) {
+		err = limit
+	}
+	if text := err.Error(); len(text) > maxError {
+		err = errors.New(strings.ToValidUTF8(text[:maxError], "") + "…")
+	}
+	return fmt.Errorf("%s: %w", t.field, err)
+}
+
+// run executes the template.
+func (t *Template) run() ([]byte, error) {
+	*t.budget = budget{}
+	w := &limited{budget: t.budget}
+	if err := t.text.Execute(w, nil); err != nil {
+		return nil, t.wrong(err)
+	}
+	return w.Bytes(), nil
 }
 
 func (t *Template) nic(i int) (ipamv1.NIC, error) {
@@ -123,10 +150,13 @@ func (t *Template) Needs() (out []Need, err error) {
 		if !slices.Contains(out, n) {
 			out = append(out, n)
 		}
+		if len(out) > maxNeeds {
+			return netip.Addr{}, limitError(fmt.Sprintf("it asks for more than %d addresses", maxNeeds))
+		}
 		return netip.IPv4Unspecified(), nil
 	}
-	if err := t.text.Execute(io.Discard, nil); err != nil {
-		return nil, fmt.Errorf("%s: %w", t.field, err)
+	if _, err := t.run(); err != nil {
+		return nil, err
 	}
 	return out, nil
 }
@@ -140,23 +170,26 @@ func (t *Template) Render(addresses map[Need]netip.Addr) ([]byte, error) {
 		}
 		return a, nil
 	}
-	var b bytes.Buffer
-	if err := t.text.Execute(&b, nil); err != nil {
-		return nil, fmt.Errorf("%s: %w", t.field, err)
+	text, err := t.run()
+	if err != nil {
+		return nil, err
+	}
+	if err := aliases.Check(text); err != nil {
+		return nil, t.wrong(err)
 	}
 	var doc map[string]any
-	if err := yaml.UnmarshalStrict(b.Bytes(), &doc); err != nil {
-		return nil, fmt.Errorf("%s: the result is no YAML: %w", t.field, err)
+	if err := yaml.UnmarshalStrict(text, &doc); err != nil {
+		return nil, t.wrong(fmt.Errorf("the result is no YAML: %w", err))
 	}
 	if fmt.Sprint(doc["version"]) != "2" {
-		return nil, fmt.Errorf("%s: version %v: give 2", t.field, doc["version"])
+		return nil, t.wrong(fmt.Errorf("version %v: give 2", doc["version"]))
 	}
-	out, err := yaml.YAMLToJSON(b.Bytes())
+	out, err := yaml.YAMLToJSON(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", t.field, err)
+		return nil, t.wrong(err)
 	}
 	if _, err := NetworkData(out); err != nil {
-		return nil, fmt.Errorf("%s: %w", t.field, err)
+		return nil, t.wrong(err)
 	}
 	return out, nil
 }

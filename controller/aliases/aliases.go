@@ -1,0 +1,56 @@
+// Package aliases bounds what the aliases of a user's YAML repeat. A decoder shares what they stand
+// for, and a program that writes the value again, as JSON or as text, does not: a kilobyte of text
+// becomes gigabytes. The package knows no document.
+package aliases
+
+import (
+	"bytes"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxBytes is the size of a document whose aliases are replaced by what they stand for: its scalars,
+// and 16 bytes for each value.
+const maxBytes = 4 << 20
+
+// Check returns an error when the aliases of the first document of a text make it large or endless.
+// The error quotes nothing of the text. A text that is no YAML has none: its decoder says so.
+func Check(text []byte) error {
+	if !bytes.ContainsRune(text, '*') { // which is in front of each alias (YAML 1.2.2, §7.1)
+		return nil
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil
+	}
+	return sizes{}.add(&doc)
+}
+
+// sizes are the sizes of nodes; that of a node that is being measured is negative.
+type sizes map[*yaml.Node]int
+
+func (s sizes) add(n *yaml.Node) error {
+	if size, known := s[n]; known {
+		if size < 0 {
+			return fmt.Errorf("line %d: the value of an anchor contains its alias: write it out", n.Line)
+		}
+		return nil
+	}
+	s[n] = -1
+	parts := n.Content
+	if n.Alias != nil {
+		parts = []*yaml.Node{n.Alias}
+	}
+	size := 16 + len(n.Value)
+	for _, p := range parts {
+		if err := s.add(p); err != nil {
+			return err
+		}
+		if size += s[p]; size > maxBytes {
+			return fmt.Errorf("line %d: with its aliases the document has more than %d bytes: repeat less", n.Line, maxBytes)
+		}
+	}
+	s[n] = size
+	return nil
+}
