@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/controller/aliases"
 )
 
 // configDataError is an error in a host's configuration data. It is not an error
@@ -49,6 +50,9 @@ func (r *Reconciler) configDrive(ctx context.Context, h *metal3.BareMetalHost) (
 		return nil, &configDataError{fmt.Errorf("could not retrieve network data: %w", err)}
 	}
 	if len(raw) > 0 {
+		if err := aliases.Check(raw); err != nil {
+			return nil, &configDataError{fmt.Errorf("network data: %w", err)}
+		}
 		doc := map[string]any{}
 		if err := yaml.Unmarshal(raw, &doc); err != nil {
 			return nil, &configDataError{fmt.Errorf("failed to unmarshal network_data.json from secret: %w", errNoObject)}
@@ -66,6 +70,9 @@ func (r *Reconciler) configDrive(ctx context.Context, h *metal3.BareMetalHost) (
 		return nil, &configDataError{fmt.Errorf("could not retrieve metadata: %w", err)}
 	}
 	if len(raw) > 0 {
+		if err := aliases.Check(raw); err != nil {
+			return nil, &configDataError{fmt.Errorf("metadata: %w", err)}
+		}
 		if err := yaml.Unmarshal(raw, &meta); err != nil {
 			return nil, &configDataError{fmt.Errorf("failed to unmarshal metadata from secret: %w", errNoObject)}
 		}

@@ -33,6 +33,9 @@ func (b *bench) secret(name string, kind corev1.SecretType, data map[string]stri
 
 func ref(name string) *corev1.SecretReference { return &corev1.SecretReference{Name: name} }
 
+// repeating is half a megabyte of YAML that stands for 600 MB.
+var repeating = "a: &a [" + strings.Repeat("password, ", 1<<14) + "]\nb: [" + strings.Repeat("*a, ", 1<<13) + "]"
+
 // B-115 B-155
 func TestConfigDrive(t *testing.T) {
 	defaults := `"local-hostname":"node-0","local_hostname":"node-0","metal3-name":"node-0","metal3-namespace":"lab"`
@@ -98,6 +101,16 @@ func TestConfigDrive(t *testing.T) {
 			name: "network data of a list", secrets: map[string]map[string]string{"n": {"networkData": "- pass"}},
 			spec: func(s *metal3.BareMetalHostSpec) { s.NetworkData = ref("n") },
 			err:  "failed to unmarshal network_data.json from secret",
+		},
+		{
+			name: "network data of aliases", secrets: map[string]map[string]string{"n": {"networkData": repeating}},
+			spec: func(s *metal3.BareMetalHostSpec) { s.NetworkData = ref("n") },
+			err:  "network data: line 2: with its aliases the document has more than",
+		},
+		{
+			name: "metadata of aliases", secrets: map[string]map[string]string{"m": {"metaData": repeating}},
+			spec: func(s *metal3.BareMetalHostSpec) { s.MetaData = ref("m") },
+			err:  "metadata: line 2: with its aliases the document has more than",
 		},
 		{
 			name: "metadata of null", secrets: map[string]map[string]string{"m": {"metaData": "null"}},
