@@ -125,7 +125,7 @@ func TestControllersOfHostOSConfigurationWorkWithTheRightsOfTheManifests(t *test
 func (l hocLab) maintain(t *testing.T, as *rest.Config) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: l.meta("app"), Spec: corev1.PodSpec{NodeName: "w-0", Containers: []corev1.Container{{Name: "c", Image: "example.org/c"}}}}
-	for _, o := range []client.Object{&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w-0"}}, pod} {
+	for _, o := range []client.Object{nodeOfMachine("w-0"), pod} {
 		if err := l.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/manager"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
+	"github.com/metalab-dev/metalab/guest/node"
 	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
@@ -115,11 +116,16 @@ func (p providerLab) inventory() {
 	}
 }
 
+// nodeOfMachine returns the Node that the agent of a Machine registers.
+func nodeOfMachine(name string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{node.AgentAnnotation: "system:serviceaccount:" + Namespace + ":" + name + "-lcm-agent"}}}
+}
+
 // reboot asks for the reboot of all machines, and reports that of the one as its agent does:
 // statement H34 with the rights to nodes, their pods and leases.
 func (p providerLab) reboot() {
 	p.t.Helper()
-	for _, o := range []client.Object{&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w-0"}}, &kaasv1.GracefulRebootRequest{ObjectMeta: p.meta("c1")}} {
+	for _, o := range []client.Object{nodeOfMachine("w-0"), &kaasv1.GracefulRebootRequest{ObjectMeta: p.meta("c1")}} {
 		if err := p.Create(p.t.Context(), o); err != nil {
 			p.t.Fatal(err)
 		}

@@ -12,14 +12,17 @@ import (
 	baremetalv1 "github.com/metalab-dev/metalab/controller/api/baremetal/v1alpha1"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/guest/node"
+	"github.com/metalab-dev/metalab/lab"
 )
 
 // registerReboots binds the steps on GracefulRebootRequests and on the nodes that they
 // cordon.
 func (s *scenario) registerReboots(sc *stepRegistry) {
-	sc.Step(`^the cluster has the nodes "([^"]*)"$`, "creates Nodes, as the node agents of servers do", func(ctx context.Context, names string) error {
+	sc.Step(`^the cluster has the nodes "([^"]*)"$`, "creates Nodes, as the node agents of the Machines of these names do", func(ctx context.Context, names string) error {
 		for _, name := range fields(names) {
-			if err := s.kube.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			agent := map[string]string{node.AgentAnnotation: fmt.Sprintf("system:serviceaccount:%s:%s-lcm-agent", lab.Namespace, name)}
+			if err := s.kube.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: agent}}); err != nil {
 				return err
 			}
 		}

@@ -1,34 +1,85 @@
 package workload
 
 import (
+	"context"
+	"fmt"
 	"strings"
 
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 )
 
+// NodeAccounts is the namespace of the accounts of node agents in an API that a lab has started; each
+// writes the Node of its own name (controller/config/nodes). In the API of a Cluster that name is the
+// Machine's.
+const NodeAccounts = "lab-nodes"
+
 const (
-	// agentAnnotation of a Node is the user that its agent has registered it as; see guest/node.
+	// agentAnnotation of a Node is the user that its agent has registered it as; see guest/node. The
+	// API of a lab lets an agent write no other user there.
 	agentAnnotation = "metalab.dev/node-agent"
 	userPrefix      = "system:serviceaccount:"
 	lcmSuffix       = "-lcm-agent"
+	// providerPrefix is the begin of the provider's ID of a server: the UID of its BareMetalHost follows.
+	providerPrefix = "metal3://"
 )
 
-// OwnerOf returns the machine whose account has registered a Node. ok is false when the account is
-// not a machine's: other accounts are named after the Node.
-func OwnerOf(n *corev1.Node) (machine client.ObjectKey, ok bool) {
-	account, ok := strings.CutPrefix(n.Annotations[agentAnnotation], userPrefix)
-	if !ok {
-		return client.ObjectKey{}, false
-	}
+// Untied returns why a Node is not that of a machine, "" when it is. The name of a Node proves
+// nothing: the host name of a machine is what its LCMMachine says, which others than its agent may
+// write. In an API that clusters share, a Node is the machine's when the machine's own account has
+// registered it, or when spec.providerID has the UID of the BareMetalHost that the Machine has
+// claimed in its namespace. In an API of the cluster's own every Node is, unless one of the two says
+// that it is another machine's. management reads Machines and BareMetalHosts.
+func Untied(ctx context.Context, management client.Reader, n *corev1.Node, machine client.ObjectKey, own bool) (string, error) {
+	account, _ := strings.CutPrefix(n.Annotations[agentAnnotation], userPrefix)
 	namespace, name, _ := strings.Cut(account, ":")
-	name, ok = strings.CutSuffix(name, lcmSuffix)
-	return client.ObjectKey{Namespace: namespace, Name: name}, ok
+	if own && namespace == NodeAccounts {
+		if name == machine.Name {
+			return "", nil
+		}
+		return fmt.Sprintf("Node %s is that of the Machine %s: give one of the two another host name", n.Name, name), nil
+	}
+	if of, ok := strings.CutSuffix(name, lcmSuffix); ok {
+		owner := client.ObjectKey{Namespace: namespace, Name: of}
+		if owner == machine {
+			return "", nil
+		}
+		return fmt.Sprintf("Node %s is that of LCMMachine %s: give one of the two another host name, or its Cluster a Kubernetes API of its own (annotation %s)", n.Name, owner, Annotation), nil
+	}
+	uid, provided := strings.CutPrefix(n.Spec.ProviderID, providerPrefix)
+	if own && !provided {
+		return "", nil
+	}
+	if provided {
+		h, err := hostOf(ctx, management, machine)
+		if err != nil || h != nil && uid != "" && uid == string(h.UID) {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("Node %s is not known to be that of LCMMachine %s: the account of the machine's agent has not registered it, and its spec.providerID is not %sUID of the machine's BareMetalHost", n.Name, machine, providerPrefix), nil
 }
 
-// Foreign reports whether a Node is another machine's: in an API that clusters share, two
-// machines may have one host name, and the first one has the Node.
-func Foreign(n *corev1.Node, machine client.ObjectKey) bool {
-	owner, ok := OwnerOf(n)
-	return ok && owner != machine
+// hostOf returns the BareMetalHost that a Machine names and has claimed, in its namespace; nil when
+// there is none.
+func hostOf(ctx context.Context, r client.Reader, machine client.ObjectKey) (*metal3.BareMetalHost, error) {
+	var m clusterv1.Machine
+	if err := r.Get(ctx, machine, &m); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	name, ok := strings.CutPrefix(m.Annotations[clusterv1.BareMetalHostAnnotation], m.Namespace+"/")
+	if !ok {
+		return nil, nil
+	}
+	h := new(metal3.BareMetalHost)
+	if err := r.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: name}, h); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	c := h.Spec.ConsumerRef
+	if c == nil || c.Kind != "Machine" || c.Namespace != m.Namespace || c.Name != m.Name || !strings.HasPrefix(c.APIVersion, clusterv1.GroupVersion.Group+"/") {
+		return nil, nil
+	}
+	return h, nil
 }

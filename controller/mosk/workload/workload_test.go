@@ -5,13 +5,16 @@ import (
 	"strings"
 	"testing"
 
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/guest/node"
 )
@@ -101,18 +104,66 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestForeign(t *testing.T) {
+// The name of a Node does not tie it to a machine: the account that has registered it does, or the UID of
+// the machine's host.
+func TestNodesAreTiedToMachines(t *testing.T) {
 	if agentAnnotation != node.AgentAnnotation {
 		t.Errorf("the annotation %q is not the node agent's, %q", agentAnnotation, node.AgentAnnotation)
 	}
-	machine := client.ObjectKey{Namespace: "a", Name: "w-0"}
-	for account, want := range map[string]bool{
-		"": false, "system:serviceaccount:lab-nodes:w-0": false, "system:serviceaccount:a:w-0-lcm-agent": false,
-		"system:serviceaccount:b:w-0-lcm-agent": true, "system:serviceaccount:a:w-1-lcm-agent": true, "somebody": false,
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clusterv1.AddToScheme(scheme), metal3.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	machine := func(namespace, name, host string) client.Object {
+		return &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{clusterv1.BareMetalHostAnnotation: host}}}
+	}
+	host := func(namespace, name, uid, consumer string) client.Object {
+		h := &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid)}}
+		h.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: "cluster.k8s.io/v1alpha1", Kind: "Machine", Namespace: namespace, Name: consumer}
+		return h
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		machine("a", "w-0", "a/h-0"), host("a", "h-0", "uid-0", "w-0"),
+		machine("a", "w-1", "a/h-0"), // it names a host that is another Machine's
+		machine("b", "w-0", "a/h-0"), // of another namespace
+		machine("b", "w-2", "b/h-2"), host("b", "h-2", "", "w-2"),
+	).Build()
+	const agent, hostUID, nobody = "system:serviceaccount:a:w-0-lcm-agent", "metal3://uid-0", "is not known to be that of LCMMachine"
+	for _, tt := range []struct {
+		machine, account, provider string
+		own                        bool
+		want                       string // "" for tied
+	}{
+		{"a/w-0", agent, "", false, ""},
+		{"a/w-0", agent, "", true, ""},
+		{"b/w-0", agent, "", false, "Node w-0 is that of LCMMachine a/w-0: give one"},
+		{"a/w-1", agent, "", false, "Node w-0 is that of LCMMachine a/w-0: give one"},
+		{"a/w-1", agent, "", true, "Node w-0 is that of LCMMachine a/w-0: give one"},
+		{"b/w-0", agent, hostUID, false, "Node w-0 is that of LCMMachine a/w-0: give one"},
+		{"a/w-0", "", "", false, nobody},
+		{"a/w-0", "", "", true, ""},
+		{"a/w-0", "somebody", "", false, nobody},
+		{"a/w-0", "somebody", "", true, ""},
+		{"a/w-0", "system:serviceaccount:lab-nodes:w-0", "", false, nobody}, // an operator names those
+		{"a/w-0", "system:serviceaccount:lab-nodes:w-0", "", true, ""},
+		{"a/w-1", "system:serviceaccount:lab-nodes:w-0", "", true, "Node w-0 is that of the Machine w-0: give one"},
+		{"a/w-0", "", hostUID, false, ""},
+		{"a/w-0", "system:serviceaccount:lab-nodes:w-0", hostUID, false, ""},
+		{"a/w-0", "", hostUID, true, ""},
+		{"a/w-1", "", hostUID, false, nobody},
+		{"a/w-1", "", hostUID, true, nobody},
+		{"b/w-0", "", hostUID, false, nobody},
+		{"b/w-2", "", "metal3://", false, nobody},
+		{"b/none", "", hostUID, false, nobody},
+		{"a/w-0", "", "cloud://uid-0", false, nobody},
+		{"a/w-0", "", "cloud://uid-0", true, ""},
 	} {
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w-0", Annotations: map[string]string{agentAnnotation: account}}}
-		if got := Foreign(n, machine); got != want {
-			t.Errorf("Foreign(Node of %q) = %t, want %t", account, got, want)
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w-0", Annotations: map[string]string{agentAnnotation: tt.account}}}
+		n.Spec.ProviderID = tt.provider
+		namespace, name, _ := strings.Cut(tt.machine, "/")
+		why, err := Untied(t.Context(), c, n, client.ObjectKey{Namespace: namespace, Name: name}, tt.own)
+		if err != nil || (why == "") != (tt.want == "") || !strings.Contains(why, tt.want) {
+			t.Errorf("Untied(Node of %q, %q, machine %s, own %t) = %q, %v, want %q", tt.account, tt.provider, tt.machine, tt.own, why, err, tt.want)
 		}
 	}
 }

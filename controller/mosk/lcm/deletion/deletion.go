@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -198,28 +197,34 @@ func (r *Reconciler) nodeGone(ctx context.Context, m *lcmv1.LCMMachine) (bool, e
 	return err == nil && !machine.DeletionTimestamp.IsZero(), client.IgnoreNotFound(err)
 }
 
-// removeNode deletes the Node of a machine, unless it is another machine's: that which has
-// registered it, or, for a Node that does not tell, one in the same API that reports its host name.
+// removeNode deletes the Node of a machine, unless it is not known to be this machine's. In an API of
+// the cluster's own, where a Node need not tell, it is not while another LCMMachine reports the same host
+// name.
 func (r *Reconciler) removeNode(ctx context.Context, api workload.API, m *lcmv1.LCMMachine) error {
 	var n corev1.Node
 	if err := api.Client.Get(ctx, client.ObjectKey{Name: item.Node(m)}, &n); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if workload.Foreign(&n, client.ObjectKeyFromObject(m)) {
-		return nil
+	why, err := workload.Untied(ctx, r.Client, &n, client.ObjectKeyFromObject(m), api.Own)
+	if why != "" || err != nil {
+		return err
 	}
-	if _, told := workload.OwnerOf(&n); !told && !api.Own {
+	if api.Own {
 		var all lcmv1.LCMMachineList
-		if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		if err := r.Client.List(ctx, &all, client.InNamespace(m.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(all.Items, func(o lcmv1.LCMMachine) bool {
-			return client.ObjectKeyFromObject(&o) != client.ObjectKeyFromObject(m) && o.DeletionTimestamp.IsZero() && o.Spec.ClusterName != "" && item.Node(&o) == item.Node(m)
-		}) {
-			return nil
+		for i := range all.Items {
+			o := &all.Items[i]
+			if o.Name == m.Name || !o.DeletionTimestamp.IsZero() || o.Spec.ClusterName != m.Spec.ClusterName || item.Node(o) != item.Node(m) {
+				continue
+			}
+			if why, err := workload.Untied(ctx, r.Client, &n, client.ObjectKeyFromObject(o), api.Own); why == "" || err != nil {
+				return err
+			}
 		}
 	}
-	return client.IgnoreNotFound(api.Client.Delete(ctx, &n))
+	return client.IgnoreNotFound(api.Client.Delete(ctx, &n, client.Preconditions{UID: &n.UID}))
 }
 
 // release removes the requests for a machine, and that for its cluster after its last one.

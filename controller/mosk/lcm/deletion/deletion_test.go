@@ -26,6 +26,12 @@ type lab struct {
 	t *testing.T
 	client.Client
 	workload client.Client
+	own      bool // whether the workload cluster's API is the cluster's own
+}
+
+// agentOf is what a Node tells of the agent that has registered it: that of a machine.
+func agentOf(namespace, machine string) map[string]string {
+	return map[string]string{"metalab.dev/node-agent": "system:serviceaccount:" + namespace + ":" + machine + "-lcm-agent"}
 }
 
 func meta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "lab", Name: name} }
@@ -41,12 +47,12 @@ func start(t *testing.T) *lab {
 	build := func() client.Client {
 		return fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&lcmv1.LCMMachine{}, &lcmv1.LCMClusterState{}, &lcmv1.NodeWorkloadLock{}).Build()
 	}
-	l := &lab{t, build(), build()}
+	l := &lab{t, build(), build(), false}
 	for _, name := range []string{"w-0", "w-1"} {
 		m := &lcmv1.LCMMachine{ObjectMeta: meta(name), Spec: lcmv1.LCMMachineSpec{ClusterName: "c1", Type: lcmv1.MachineWorker}}
 		m.Status.Addresses = []lcmv1.NodeAddress{{Type: lcmv1.AddressHostname, Address: "host-" + name}}
 		l.must(l.Create(t.Context(), m))
-		l.must(l.workload.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "host-" + name}}))
+		l.must(l.workload.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "host-" + name, Annotations: agentOf("lab", name)}}))
 	}
 	return l
 }
@@ -83,7 +89,7 @@ func (l *lab) run() (again bool) {
 				if namespace != "lab" || cluster != "c1" {
 					return workload.API{}, errors.New("another cluster")
 				}
-				return workload.API{Client: l.workload}, nil
+				return workload.API{Client: l.workload, Own: l.own}, nil
 			}})
 			l.must(err)
 			result, err := r.Reconcile(l.t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "lab", Name: name}})
@@ -269,24 +275,38 @@ func TestNodeOfADeletedMachineIsRemoved(t *testing.T) {
 		return l.workload.Get(t.Context(), client.ObjectKey{Name: "host-w-0"}, &corev1.Node{})
 	}
 	for name, tt := range map[string]struct {
-		machine, deleted, shared, stays bool
+		machine, deleted bool
+		account          map[string]string // of the Node
+		own, second      bool
+		stays            bool
 	}{
-		"its Machine is deleted":            {machine: true, deleted: true},
-		"its Machine lives":                 {machine: true, stays: true},
-		"it has no Machine":                 {stays: true},
-		"another machine has the same Node": {machine: true, deleted: true, shared: true, stays: true},
+		"its Machine is deleted":                       {machine: true, deleted: true, account: agentOf("lab", "w-0")},
+		"its Machine lives":                            {machine: true, account: agentOf("lab", "w-0"), stays: true},
+		"it has no Machine":                            {account: agentOf("lab", "w-0"), stays: true},
+		"the same Machine of another namespace has it": {machine: true, deleted: true, account: agentOf("other", "w-0"), stays: true},
+		"another Machine has it":                       {machine: true, deleted: true, account: agentOf("lab", "w-1"), stays: true},
+		"nobody tells whose it is":                     {machine: true, deleted: true, stays: true},
+		"an operator has made it":                      {machine: true, deleted: true, account: map[string]string{"metalab.dev/node-agent": "system:serviceaccount:lab-nodes:host-w-0"}, stays: true},
+		"it is in the cluster's API":                   {machine: true, deleted: true, own: true},
+		"it is there, and another Machine's":           {machine: true, deleted: true, own: true, account: agentOf("lab", "w-1"), stays: true},
+		"two machines there report its name":           {machine: true, deleted: true, own: true, second: true, stays: true},
 	} {
 		l := start(t)
+		l.own = tt.own
+		n := &corev1.Node{}
+		l.must(l.workload.Get(t.Context(), client.ObjectKey{Name: "host-w-0"}, n))
+		n.Annotations = tt.account
+		l.must(l.workload.Update(t.Context(), n))
 		if tt.machine {
 			l.must(l.Create(t.Context(), &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "w-0", Finalizers: []string{"a/b"}}}))
 		}
 		if tt.deleted {
 			l.must(l.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: meta("w-0")}))
 		}
-		if tt.shared {
-			other := &lcmv1.LCMMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "w-0"}, Spec: lcmv1.LCMMachineSpec{ClusterName: "c2"}}
+		if tt.second {
+			other := l.machine("w-1")
 			other.Status.Addresses = l.machine("w-0").Status.Addresses
-			l.must(l.Create(t.Context(), other))
+			l.must(l.Status().Update(t.Context(), other))
 		}
 		l.run()
 		l.must(l.Delete(t.Context(), l.machine("w-0")))

@@ -74,6 +74,8 @@ type operation struct {
 	machine  lcmv1.LCMMachine
 	node     string
 	workload client.Client
+	own      bool // whether the API is the cluster's own
+	exists   bool // whether the Node does; it is the machine's
 }
 
 // stage is a step of the protocol. reach does what it can now. It returns true when the stage
@@ -122,10 +124,16 @@ func (s Service) walk(ctx context.Context, r Request, stages []stage, during, af
 	if err != nil {
 		return Progress{}, fmt.Errorf("maintenance: API of cluster %s: %w", v.machine.Spec.ClusterName, err)
 	}
-	v.workload, v.node = api.Client, item.Node(&v.machine)
-	foreign, err := foreignNode(ctx, api.Client, v.node, r.Machine)
+	v.workload, v.own, v.node = api.Client, api.Own, item.Node(&v.machine)
+	n, err := nodeNamed(ctx, api.Client, v.node)
 	if err != nil {
 		return Progress{}, fmt.Errorf("maintenance: %w", err)
+	}
+	foreign := ""
+	if v.exists = n != nil; v.exists {
+		if foreign, err = workload.Untied(ctx, s.Client, n, r.Machine, api.Own); err != nil {
+			return Progress{}, fmt.Errorf("maintenance: LCMMachine %s: %w", r.Machine, err)
+		}
 	}
 	switch {
 	case foreign == "" || after == "": // what was demanded before is given back
@@ -146,18 +154,13 @@ func (s Service) walk(ctx context.Context, r Request, stages []stage, during, af
 	return Progress{Done: true}, v.report(ctx, after, "")
 }
 
-// foreignNode returns why a machine has no Node: another one has the Node of its host name. "" means
-// that none has.
-func foreignNode(ctx context.Context, c client.Client, node string, machine client.ObjectKey) (string, error) {
-	var n corev1.Node
-	if err := c.Get(ctx, client.ObjectKey{Name: node}, &n); err != nil {
-		return "", client.IgnoreNotFound(err)
+// nodeNamed returns a Node, nil when it does not exist.
+func nodeNamed(ctx context.Context, c client.Client, name string) (*corev1.Node, error) {
+	n := new(corev1.Node)
+	if err := c.Get(ctx, client.ObjectKey{Name: name}, n); err != nil {
+		return nil, client.IgnoreNotFound(err)
 	}
-	if !workload.Foreign(&n, machine) {
-		return "", nil
-	}
-	owner, _ := workload.OwnerOf(&n)
-	return fmt.Sprintf("Node %s is that of LCMMachine %s: give one of the two another host name, or its Cluster a Kubernetes API of its own (annotation %s)", node, owner, workload.Annotation), nil
+	return n, nil
 }
 
 // report writes how far the machine is to its status.
@@ -179,43 +182,92 @@ func (v *operation) cluster() client.ObjectKey {
 	return client.ObjectKey{Namespace: v.Machine.Namespace, Name: v.machine.Spec.ClusterName}
 }
 
+// requestCluster creates the request for the cluster. It has the cluster's name, unless a request for
+// another cluster of this name, in another namespace, has it: that must not hold this one.
 func (v *operation) requestCluster(ctx context.Context) (bool, string, error) {
-	return request(ctx, v.workload, v.cluster(), &lcmv1.ClusterMaintenanceRequest{
-		ObjectMeta: metav1.ObjectMeta{Name: v.machine.Spec.ClusterName},
-		Spec:       lcmv1.ClusterMaintenanceRequestSpec{Scope: v.Scope},
-	})
+	all, err := clusterRequests(ctx, v.workload, v.cluster())
+	if len(all) > 0 || err != nil {
+		return err == nil, "", err
+	}
+	o := &lcmv1.ClusterMaintenanceRequest{ObjectMeta: of(v.cluster(), v.machine.Spec.ClusterName), Spec: lcmv1.ClusterMaintenanceRequestSpec{Scope: v.Scope}}
+	err = v.workload.Create(ctx, o)
+	if !apierrors.IsAlreadyExists(err) {
+		return err == nil, "", err
+	}
+	if err := v.workload.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+		return false, "", client.IgnoreNotFound(err)
+	}
+	if o.Annotations[ofAnnotation] == "" {
+		return false, waitsFor(o), nil
+	}
+	o = &lcmv1.ClusterMaintenanceRequest{ObjectMeta: of(v.cluster(), ""), Spec: lcmv1.ClusterMaintenanceRequestSpec{Scope: v.Scope}}
+	o.GenerateName = v.machine.Spec.ClusterName + "-"
+	err = v.workload.Create(ctx, o)
+	return err == nil, "", err
 }
 
+// clusterRequests returns the requests for a cluster.
+func clusterRequests(ctx context.Context, c client.Client, cluster client.ObjectKey) (out []lcmv1.ClusterMaintenanceRequest, err error) {
+	var all lcmv1.ClusterMaintenanceRequestList
+	if err := c.List(ctx, &all); err != nil {
+		return nil, err
+	}
+	for _, o := range all.Items {
+		if o.Annotations[ofAnnotation] == cluster.String() {
+			out = append(out, o)
+		}
+	}
+	return out, nil
+}
+
+// requestNode creates the requests for the node. In an API that clusters share, a Node that does not
+// exist is nobody's: applications would act on a request for the Node that another machine registers.
 func (v *operation) requestNode(ctx context.Context) (bool, string, error) {
+	if !v.exists && !v.own {
+		return true, "", nil
+	}
 	if v.Reason == lcmv1.ReasonDelete {
-		reached, message, err := request(ctx, v.workload, v.Machine, &lcmv1.NodeDeletionRequest{
-			ObjectMeta: metav1.ObjectMeta{Name: v.node}, Spec: lcmv1.NodeDeletionRequestSpec{NodeName: v.node},
+		reached, message, err := v.request(ctx, &lcmv1.NodeDeletionRequest{
+			ObjectMeta: of(v.Machine, v.node), Spec: lcmv1.NodeDeletionRequestSpec{NodeName: v.node},
 		})
 		if !reached || err != nil {
 			return false, message, err
 		}
 	}
-	return request(ctx, v.workload, v.Machine, &lcmv1.NodeMaintenanceRequest{
-		ObjectMeta: metav1.ObjectMeta{Name: v.node},
+	return v.request(ctx, &lcmv1.NodeMaintenanceRequest{
+		ObjectMeta: of(v.Machine, v.node),
 		Spec:       lcmv1.NodeMaintenanceRequestSpec{NodeName: v.node, Scope: v.Scope},
 	})
 }
 
-// request creates a request, unless it exists. A request of the same name for another cluster
-// or machine blocks until it is removed.
-func request(ctx context.Context, c client.Client, owner client.ObjectKey, o client.Object) (bool, string, error) {
-	o.SetAnnotations(map[string]string{ofAnnotation: owner.String()})
-	err := c.Get(ctx, client.ObjectKeyFromObject(o), o)
+// of returns the metadata of a request for a cluster or machine.
+func of(owner client.ObjectKey, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Annotations: map[string]string{ofAnnotation: owner.String()}}
+}
+
+// request creates a request for the node, unless it exists. A request of somebody else blocks until it
+// is removed. One for another machine is removed: that has lost the Node, which is this machine's.
+func (v *operation) request(ctx context.Context, o client.Object) (bool, string, error) {
+	err := v.workload.Get(ctx, client.ObjectKeyFromObject(o), o)
 	if apierrors.IsNotFound(err) {
-		err = c.Create(ctx, o)
+		err = v.workload.Create(ctx, o)
 	}
 	if err != nil {
 		return false, "", err
 	}
-	if other := o.GetAnnotations()[ofAnnotation]; other != owner.String() {
-		return false, fmt.Sprintf("the request %s is of %s: it waits until that is removed", o.GetName(), cmp.Or(other, "somebody else")), nil
+	switch other := o.GetAnnotations()[ofAnnotation]; {
+	case other == v.Machine.String():
+		return true, "", nil
+	case other != "" && v.exists:
+		uid := o.GetUID()
+		return false, "", client.IgnoreNotFound(v.workload.Delete(ctx, o, client.Preconditions{UID: &uid}))
 	}
-	return true, "", nil
+	return false, waitsFor(o), nil
+}
+
+// waitsFor says that a request of somebody else blocks.
+func waitsFor(o client.Object) string {
+	return fmt.Sprintf("the request %s is of %s: it waits until that is removed", o.GetName(), cmp.Or(o.GetAnnotations()[ofAnnotation], "somebody else"))
 }
 
 // remove deletes a request, unless it is for another cluster or machine.
@@ -359,8 +411,11 @@ func (s Service) LeaveCluster(ctx context.Context, cluster client.ObjectKey, las
 			return Progress{Stage: StageClusterRequestGone, Message: message, After: drain.Interval}, nil
 		}
 	}
-	o := &lcmv1.ClusterMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: cluster.Name}}
-	if err := remove(ctx, api.Client, cluster, o); err != nil {
+	all, err := clusterRequests(ctx, api.Client, cluster)
+	for i := range all {
+		err = errors.Join(err, client.IgnoreNotFound(api.Client.Delete(ctx, &all[i])))
+	}
+	if err != nil {
 		return Progress{}, fmt.Errorf("maintenance: request of cluster %s: %w", cluster, err)
 	}
 	return Progress{Done: true}, nil

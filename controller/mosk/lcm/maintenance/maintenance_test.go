@@ -76,6 +76,10 @@ func TestMaintenance(t *testing.T) {
 		{"other-clusters", ignoresLocksOfOtherClusters},
 		{"foreign-node", leavesTheNodeOfAnotherMachine},
 		{"missing-node", waitsForAMissingNode},
+		{"foreign-states", leavesNodesOfOtherNamespaces},
+		{"absent-node", leavesANodeThatNobodyHas},
+		{"cluster-name", doesNotWaitForAClusterOfTheSameName},
+		{"lost-node", takesTheRequestsOfWhoHasLostTheNode},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -102,12 +106,24 @@ func (p plant) create(objs ...client.Object) {
 }
 
 // machine creates an LCMMachine of the namespace's cluster and its node, whose name is the
-// host name that the machine reports.
+// host name that the machine reports, and which its agent has registered.
 func (p plant) machine(ns, name string) Request {
 	p.Helper()
-	m := &lcmv1.LCMMachine{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: lcmv1.LCMMachineSpec{ClusterName: ns, Type: lcmv1.MachineWorker}}
-	p.create(m, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "host-" + name}})
-	m.Status.Addresses = []lcmv1.NodeAddress{{Type: lcmv1.AddressInternalIP, Address: "192.0.2.1"}, {Type: lcmv1.AddressHostname, Address: "host-" + name}}
+	p.create(nodeOf(ns, name))
+	return p.reports(ns, name, ns, "host-"+name)
+}
+
+// nodeOf returns the Node that a machine's agent registers.
+func nodeOf(ns, machine string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "host-" + machine, Annotations: map[string]string{"metalab.dev/node-agent": "system:serviceaccount:" + ns + ":" + machine + "-lcm-agent"}}}
+}
+
+// reports creates an LCMMachine of a cluster that reports a host name.
+func (p plant) reports(ns, name, cluster, host string) Request {
+	p.Helper()
+	m := &lcmv1.LCMMachine{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: lcmv1.LCMMachineSpec{ClusterName: cluster, Type: lcmv1.MachineWorker}}
+	p.create(m)
+	m.Status.Addresses = []lcmv1.NodeAddress{{Type: lcmv1.AddressInternalIP, Address: "192.0.2.1"}, {Type: lcmv1.AddressHostname, Address: host}}
 	if err := p.Client.Status().Update(p.Context(), m); err != nil {
 		p.Fatal(err)
 	}
@@ -461,7 +477,7 @@ func leavesTheNodeOfAnotherMachine(p plant) {
 
 	// A state that was written before the other machine had the Node.
 	r.Reason = lcmv1.ReasonUpgrade
-	n.Annotations = nil
+	n.Annotations = nodeOf("foreign-node", "w-8").Annotations
 	if err := p.Update(p.Context(), n); err != nil {
 		p.Fatal(err)
 	}
@@ -491,7 +507,7 @@ func waitsForAMissingNode(p plant) {
 	p.entered(r, StageDrained, "")
 	p.step(r)
 	p.entered(r, StageDrained, waits)
-	p.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "host-w-9"}})
+	p.create(nodeOf("missing-node", "w-9"))
 	p.step(r)
 	p.entered(r, "", "")
 	p.left(r, StageUncordoned)

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -18,6 +18,7 @@ import (
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/drain"
+	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/controller/mosk/workload"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
@@ -109,29 +110,69 @@ func (r *States) reconcile(ctx context.Context, key types.NamespacedName) (after
 
 // node is the node of an LCMClusterState.
 type node struct {
-	foreign   string // why it is another machine's; "" means that it is not
+	foreign   string // why it is not the cluster's; "" means that it is
 	unmissed  bool   // a drain is done when the Node does not exist
+	untouched bool   // the Node does not exist, and would be anybody's
 	isRemoved bool   // the machine is deleted
 }
 
-// nodeOf returns the node of a state, whose owner is an LCMMachine. A Node that does not exist is
-// missed when the cluster has an API of its own, whose nodes register there, or when the Machine has
-// had one; the release of a cluster that shares an API may install none.
+// nodeOf returns the node of a state. Whoever may write LCMClusterStates may name any node in one: the
+// node must be that of an LCMMachine of the cluster, in the namespace of the state. A Node that does not
+// exist is missed when the cluster has an API of its own, whose nodes register there, or when the
+// Machine has had one; the release of a cluster that shares an API may install none.
 func (r *States) nodeOf(ctx context.Context, api workload.API, s *lcmv1.LCMClusterState) (node, error) {
-	out := node{unmissed: !api.Own, isRemoved: s.Annotations[lcmv1.ClusterStateReasonAnnotation] == string(lcmv1.ReasonDelete)}
-	i := slices.IndexFunc(s.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "LCMMachine" })
-	if i < 0 {
+	out := node{isRemoved: s.Annotations[lcmv1.ClusterStateReasonAnnotation] == string(lcmv1.ReasonDelete)}
+	if wrong := validation.IsDNS1123Subdomain(s.Spec.Arg); len(wrong) > 0 {
+		out.foreign = fmt.Sprintf("spec.arg: %.64q is no name of a Node: %s", s.Spec.Arg, wrong[0])
 		return out, nil
 	}
-	machine := client.ObjectKey{Namespace: s.Namespace, Name: s.OwnerReferences[i].Name}
-	var m clusterv1.Machine
-	if err := r.Client.Get(ctx, machine, &m); client.IgnoreNotFound(err) != nil {
-		return out, fmt.Errorf("Machine %s: %w", machine, err)
+	var all lcmv1.LCMMachineList
+	if err := r.Client.List(ctx, &all, client.InNamespace(s.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return out, fmt.Errorf("LCMMachines: %w", err)
 	}
-	out.unmissed = out.isRemoved || !api.Own && m.Status.NodeRef == nil
-	var err error
-	out.foreign, err = foreignNode(ctx, api.Client, s.Spec.Arg, machine)
-	return out, err
+	machines := slices.DeleteFunc(all.Items, func(m lcmv1.LCMMachine) bool {
+		return m.Spec.ClusterName != s.Spec.ClusterName || item.Node(&m) != s.Spec.Arg
+	})
+	n, err := nodeNamed(ctx, api.Client, s.Spec.Arg)
+	if err != nil {
+		return out, err
+	}
+	if n == nil {
+		out.untouched = !api.Own
+		out.unmissed, err = r.unmissed(ctx, api, out, machines)
+		return out, err
+	}
+	for i := range machines {
+		why, err := workload.Untied(ctx, r.Client, n, client.ObjectKeyFromObject(&machines[i]), api.Own)
+		if err != nil {
+			return out, err
+		}
+		if out.foreign = why; why == "" {
+			return out, nil
+		}
+	}
+	if len(machines) == 0 && !api.Own {
+		out.foreign = fmt.Sprintf("spec.arg: Node %s is that of no LCMMachine of the cluster %q in the namespace", s.Spec.Arg, s.Spec.ClusterName)
+	}
+	return out, nil
+}
+
+// unmissed reports whether nobody misses a Node that does not exist.
+func (r *States) unmissed(ctx context.Context, api workload.API, n node, machines []lcmv1.LCMMachine) (bool, error) {
+	if n.isRemoved || api.Own {
+		return n.isRemoved, nil
+	}
+	for i := range machines {
+		var m clusterv1.Machine
+		key := client.ObjectKeyFromObject(&machines[i])
+		if err := r.Client.Get(ctx, key, &m); client.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("Machine %s: %w", key, err)
+		}
+		if m.Status.NodeRef != nil {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // decide brings the node as far towards the demanded state as it can now. It returns the
@@ -142,8 +183,15 @@ func decide(ctx context.Context, d *drain.Service, s *lcmv1.LCMClusterState, n n
 		next.Value, next.Message = "false", ""
 		return next, 0, d.Uncordon(ctx, s.Spec.Arg, owner)
 	}
-	if n.foreign != "" {
+	switch {
+	case n.foreign != "":
 		next.Value, next.Message = strconv.FormatBool(n.isRemoved), n.foreign
+		return next, drain.Lease / 3, nil
+	case n.untouched && n.unmissed:
+		next.Value, next.Message = "true", ""
+		return next, drain.Lease / 3, nil
+	case n.untouched:
+		next.Value, next.Message = "false", drain.Progress{Missing: s.Spec.Arg}.String()
 		return next, drain.Interval, nil
 	}
 	if s.Status.Value == "true" { // a pod that gets there later does not undo the drain

@@ -16,7 +16,7 @@ import (
 func TestConditionKubelet(t *testing.T) {
 	l := start(t, objects(host("a"), machine("m"))...)
 	l.run()
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m", UID: "n"}}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m", UID: "n", Annotations: agentOf("m")}}
 	l.must(l.Create(t.Context(), n))
 	l.settle()
 	if m := l.machine("m"); l.condition("m", baremetalv1.ConditionKubelet) != (baremetalv1.Condition{}) || !m.Status.ProviderStatus.Ready || m.Status.NodeRef == nil || m.Status.NodeRef.Name != "m" || m.Status.NodeRef.UID != "n" {

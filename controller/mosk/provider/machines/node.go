@@ -24,8 +24,8 @@ import (
 // watched.
 const nodePeriod = time.Minute
 
-// observeNode reads the Node of the server, once its agent has reported a host name. The Node of
-// another machine, which has the same host name, is none.
+// observeNode reads the Node of the server, once its agent has reported a host name. A Node of that name
+// which is not known to be the machine's is none.
 func (r *Reconciler) observeNode(ctx context.Context, f *facts) error {
 	if f.lcm == nil || f.lcm.Spec.ClusterName == "" || len(f.lcm.Status.Addresses) == 0 {
 		return nil
@@ -49,8 +49,14 @@ func (r *Reconciler) observeNode(ctx context.Context, f *facts) error {
 		f.nodeProblem = fmt.Sprintf("Kubernetes API of the Cluster: %v", err)
 	case err != nil:
 		return fmt.Errorf("machines: Node %s: %w", item.Node(f.lcm), err)
-	case !workload.Foreign(n, client.ObjectKeyFromObject(f.machine)):
-		f.node = n
+	default:
+		why, err := workload.Untied(ctx, r.Client, n, client.ObjectKeyFromObject(f.machine), api.Own)
+		if err != nil {
+			return fmt.Errorf("machines: Node %s: %w", n.Name, err)
+		}
+		if why == "" {
+			f.node = n
+		}
 	}
 	return nil
 }

@@ -19,14 +19,9 @@ import (
 	"github.com/metalab-dev/metalab/controller/mosk/workload"
 )
 
-const (
-	// nodeAccounts is the namespace of the accounts of node agents in an API that a lab has
-	// started; each writes the Node of its own name (controller/config/nodes).
-	nodeAccounts = "lab-nodes"
-	// nodeTokenTTL is the life of a node agent's token. Its user data are written once: the token
-	// lasts as long as a server keeps its image, and ends with the account.
-	nodeTokenTTL = 365 * 24 * time.Hour
-)
+// nodeTokenTTL is the life of a node agent's token. Its user data are written once: the token lasts as
+// long as a server keeps its image, and ends with the account.
+const nodeTokenTTL = 365 * 24 * time.Hour
 
 // node returns the account of the node agent in the Cluster's own API. It is nil for a Cluster that
 // shares an API, whose release installs what registers Nodes, and for an API without node agents.
@@ -36,7 +31,7 @@ func (r *Reconciler) node(ctx context.Context, f *facts) (*userdata.Node, error)
 		return nil, err
 	}
 	var namespace corev1.Namespace
-	if err := api.Client.Get(ctx, client.ObjectKey{Name: nodeAccounts}, &namespace); apierrors.IsNotFound(err) {
+	if err := api.Client.Get(ctx, client.ObjectKey{Name: workload.NodeAccounts}, &namespace); apierrors.IsNotFound(err) {
 		return nil, nil
 	} else if err != nil {
 		return nil, fmt.Errorf("Kubernetes API of the Cluster: %w", err)
@@ -66,7 +61,7 @@ func (r *Reconciler) removeNodeAccount(ctx context.Context, f *facts) error {
 }
 
 func nodeAccount(f *facts) *corev1.ServiceAccount {
-	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: nodeAccounts, Name: f.machine.Name}, AutomountServiceAccountToken: ptr.To(false)}
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: workload.NodeAccounts, Name: f.machine.Name}, AutomountServiceAccountToken: ptr.To(false)}
 }
 
 // workload returns the API of the Machine's cluster.

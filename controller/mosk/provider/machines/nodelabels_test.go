@@ -37,7 +37,7 @@ func TestLabelsAndTaintsOfTheNode(t *testing.T) {
 			}
 			foreign := corev1.Taint{Key: "node.kubernetes.io/unschedulable", Effect: corev1.TaintEffectNoSchedule}
 			l.must(api.Create(t.Context(), &corev1.Node{
-				ObjectMeta: metav1.ObjectMeta{Name: "m", Labels: map[string]string{corev1.LabelHostname: "m", "role": "web"}},
+				ObjectMeta: metav1.ObjectMeta{Name: "m", Annotations: agentOf("m"), Labels: map[string]string{corev1.LabelHostname: "m", "role": "web"}},
 				Spec:       corev1.NodeSpec{Taints: []corev1.Taint{foreign, {Key: "slow", Value: "old", Effect: corev1.TaintEffectPreferNoSchedule}}},
 			}))
 			look := func(when string, labels map[string]string, taints ...corev1.Taint) {
@@ -89,7 +89,7 @@ func TestForbiddenLabelsAreNamed(t *testing.T) {
 		m.Spec.Taints = []clusterv1.Taint{{Key: "k", Effect: "Never"}, {Key: "k", Effect: "NoExecute"}, {Key: "k", Value: "v", Effect: "NoExecute"}, {Key: "k", Value: "a b", Effect: "NoSchedule"}}
 	})
 	l.run()
-	l.must(l.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m"}}))
+	l.must(l.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m", Annotations: agentOf("m")}}))
 	l.settle()
 	want := `spec.providerSpec.value.nodeLabels[0]: ClusterRelease "mosk-1" does not allow the label gpu=yes: give one of zone, kubernetes.io/hostname; ` +
 		`spec.providerSpec.value.nodeLabels[2]: zone is there twice: remove one; ` +
@@ -112,18 +112,27 @@ func TestForbiddenLabelsAreNamed(t *testing.T) {
 	}
 }
 
-// The Node of another machine gets no label.
+// agentOf is what a Node tells of the agent that has registered it: that of a machine.
+func agentOf(machine string) map[string]string {
+	return map[string]string{"metalab.dev/node-agent": "system:serviceaccount:" + ns + ":" + machine + "-lcm-agent"}
+}
+
+// A Node that has the machine's host name, and is not the machine's, gets no label or taint, and the
+// Machine does not refer to it: NoExecute would end others' pods.
 func TestNodeOfAnotherMachineIsNotLabeled(t *testing.T) {
-	l := start(t, objects(host("a"), machine("m"))...)
-	edit(l, l.machine("m"), func(m *clusterv1.Machine) {
-		m.Spec.ProviderSpec.Value.NodeLabels = []baremetalv1.KeyValue{{Key: "zone", Value: "a"}}
-	})
-	l.must(l.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m", Annotations: map[string]string{"metalab.dev/node-agent": "system:serviceaccount:other:m-lcm-agent"}}}))
-	l.run()
-	var n corev1.Node
-	l.must(l.Get(t.Context(), client.ObjectKey{Name: "m"}, &n))
-	if len(n.Labels) > 0 {
-		t.Errorf("labels %v", n.Labels)
+	for _, account := range []string{"system:serviceaccount:other:m-lcm-agent", "system:serviceaccount:" + ns + ":m2-lcm-agent", "system:serviceaccount:lab-nodes:m", ""} {
+		l := start(t, objects(host("a"), machine("m"))...)
+		edit(l, l.machine("m"), func(m *clusterv1.Machine) {
+			m.Spec.ProviderSpec.Value.NodeLabels = []baremetalv1.KeyValue{{Key: "zone", Value: "a"}}
+			m.Spec.Taints = []clusterv1.Taint{{Key: "k", Effect: "NoExecute"}}
+		})
+		l.must(l.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m", Annotations: map[string]string{"metalab.dev/node-agent": account}}}))
+		l.run()
+		var n corev1.Node
+		l.must(l.Get(t.Context(), client.ObjectKey{Name: "m"}, &n))
+		if len(n.Labels)+len(n.Spec.Taints) > 0 || l.machine("m").Status.NodeRef != nil {
+			t.Errorf("registered by %q: labels %v, taints %v, nodeRef %v, want none", account, n.Labels, n.Spec.Taints, l.machine("m").Status.NodeRef)
+		}
 	}
 }
 

@@ -1,0 +1,171 @@
+package maintenance
+
+import (
+	"fmt"
+	"strings"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/drain"
+)
+
+// untouched fails the test when a node is cordoned, held by an owner, or its pod deleted.
+func (p plant) untouched(when string, r Request, pod client.Object) {
+	p.Helper()
+	if pod != nil {
+		if err := p.Get(p.Context(), client.ObjectKeyFromObject(pod), pod); err != nil || pod.GetDeletionTimestamp() != nil {
+			p.Errorf("%s: the pod is deleted at %v, error %v", when, pod.GetDeletionTimestamp(), err)
+		}
+	}
+	node := "host-" + r.Machine.Name
+	if err := p.Get(p.Context(), client.ObjectKey{Namespace: drain.Namespace, Name: "drain-" + node}, &coordinationv1.Lease{}); !apierrors.IsNotFound(err) {
+		p.Errorf("%s: the lease of node %s: error %v, want none", when, node, err)
+	}
+}
+
+// stateOf creates an LCMClusterState, reconciles it, and returns its status.
+func (p plant) stateOf(name string, spec lcmv1.LCMClusterStateSpec, owners ...metav1.OwnerReference) lcmv1.LCMClusterStateStatus {
+	p.Helper()
+	s := &lcmv1.LCMClusterState{ObjectMeta: metav1.ObjectMeta{Namespace: "foreign-states", Name: name, OwnerReferences: owners}, Spec: spec}
+	p.create(s)
+	for range 2 {
+		if _, err := p.states.Reconcile(p.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s)}); err != nil {
+			p.Fatal(err)
+		}
+	}
+	if err := p.Get(p.Context(), client.ObjectKeyFromObject(s), s); err != nil {
+		p.Fatal(err)
+	}
+	return s.Status
+}
+
+// An LCMClusterState reaches the nodes of its namespace's machines alone, whatever a user writes into it.
+func leavesNodesOfOtherNamespaces(p plant) {
+	victim := p.machine("default", "w-10")
+	pod := p.pod(victim, "app")
+	p.reports("foreign-states", "w-10", "c1", "host-w-10") // of a tenant, with the name of the other's machine
+	p.reports("foreign-states", "x", "c1", "host-w-10")
+	var all lcmv1.LCMMachineList
+	if err := p.List(p.Context(), &all, client.InNamespace("foreign-states")); err != nil {
+		p.Fatal(err)
+	}
+	const of = "Node host-w-10 is that of LCMMachine default/w-10"
+	const none = "spec.arg: Node host-w-10 is that of no LCMMachine of the cluster"
+	owned := func(name string, uid types.UID) metav1.OwnerReference {
+		return metav1.OwnerReference{APIVersion: lcmv1.GroupVersion.String(), Kind: "LCMMachine", Name: name, UID: uid}
+	}
+	for i, tt := range []struct {
+		cluster, arg string
+		owners       []metav1.OwnerReference
+		want         string
+	}{
+		{"of-nobody", "host-w-10", nil, none},
+		{"default", "host-w-10", nil, none}, // the name of the other's cluster
+		{"c1", "host-w-10", nil, of},
+		{"c1", "host-w-10", []metav1.OwnerReference{owned("w-10", all.Items[0].UID)}, of},
+		{"c1", "../w-10", nil, `spec.arg: "../w-10" is no name of a Node`},
+		{"c1", strings.Repeat("x", 300), nil, `is no name of a Node`},
+	} {
+		got := p.stateOf(fmt.Sprintf("s-%d", i), lcmv1.LCMClusterStateSpec{ClusterName: tt.cluster, Type: lcmv1.StateCordonDrain, Arg: tt.arg, Value: "true"}, tt.owners...)
+		if got.Value != "false" || !strings.Contains(got.Message, tt.want) {
+			p.Errorf("a state of cluster %s and node %.20s: %+v, want %q", tt.cluster, tt.arg, got, tt.want)
+		}
+		p.untouched(tt.cluster, victim, pod)
+	}
+	for _, kind := range []lcmv1.ClusterStateType{lcmv1.StateHelmDeployed, lcmv1.StateSwarmDrain, lcmv1.StateSwarmRemove} {
+		if got := p.stateOf(string(kind), lcmv1.LCMClusterStateSpec{ClusterName: "c1", Type: kind, Arg: "host-w-10", Value: "true"}); got != (lcmv1.LCMClusterStateStatus{}) {
+			p.Errorf("a %s has the status %+v, want none", kind, got)
+		}
+		p.untouched(string(kind), victim, pod)
+	}
+	// That the victim's own machine can be drained: the walls hold nobody in.
+	victim.Reason = lcmv1.ReasonUpgrade
+	p.entered(victim, StageDrained, "")
+	p.step(victim)
+	if !p.unschedulable(victim) {
+		p.Error("the node is not cordoned for its own machine")
+	}
+}
+
+// A Node that does not exist in an API that clusters share is nobody's: no request names it, no pod that
+// is bound to it is evicted, and nobody holds it.
+func leavesANodeThatNobodyHas(p plant) {
+	r := p.reports("absent-node", "w-11", "absent-node", "host-w-11")
+	pod := p.pod(r, "app")
+	p.entered(r, StageDrained, "")
+	p.step(r)
+	p.entered(r, "", "") // there is nothing to drain
+	p.missing(&lcmv1.NodeMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: "host-w-11"}})
+	p.untouched("it does not exist", r, pod)
+	p.create(nodeOf("default", "w-11")) // another machine's
+	if got := p.step(r).RequeueAfter; got != drain.Lease/3 {
+		p.Errorf("the state is looked at after %s, want %s", got, drain.Lease/3)
+	}
+	p.untouched("it is another machine's", r, pod)
+	if p.unschedulable(r) {
+		p.Error("the other machine's node is cordoned")
+	}
+	p.left(r, StageUncordoned)
+	p.step(r)
+	p.left(r, "")
+}
+
+// Two clusters of one name, in two namespaces of one API, have a request each.
+func doesNotWaitForAClusterOfTheSameName(p plant) {
+	first := p.machine("cluster-name", "w-12")
+	p.entered(first, StageDrained, "")
+	p.create(nodeOf("default", "w-13"))
+	second := p.reports("default", "w-13", "cluster-name", "host-w-13")
+	for range 2 {
+		p.entered(second, StageDrained, "")
+	}
+	of := func() (out []string) {
+		p.Helper()
+		var all lcmv1.ClusterMaintenanceRequestList
+		if err := p.List(p.Context(), &all); err != nil {
+			p.Fatal(err)
+		}
+		for _, o := range all.Items {
+			if strings.HasPrefix(o.Name, "cluster-name") {
+				out = append(out, o.Annotations[ofAnnotation])
+			}
+		}
+		return out
+	}
+	if got := strings.Join(of(), " "); got != "cluster-name/cluster-name default/cluster-name" {
+		p.Errorf("requests for %q, want one for each cluster", got)
+	}
+	for _, r := range []Request{second, first} {
+		p.left(r, StageUncordoned)
+		p.step(r)
+		p.left(r, "")
+		got, err := p.LeaveCluster(p.Context(), client.ObjectKey{Namespace: r.Machine.Namespace, Name: "cluster-name"}, r.Machine.Name)
+		p.compare("LeaveCluster", got, err, "", "")
+	}
+	if got := of(); len(got) > 0 {
+		p.Errorf("requests for %q, want none", got)
+	}
+	p.create(&lcmv1.ClusterMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: "cluster-name"}, Spec: lcmv1.ClusterMaintenanceRequestSpec{Scope: lcmv1.ScopeOS}})
+	p.entered(first, StageClusterRequested, "the request cluster-name is of somebody else: it waits until that is removed")
+}
+
+// A request that names another machine does not hold the node's own machine.
+func takesTheRequestsOfWhoHasLostTheNode(p plant) {
+	r := p.machine("lost-node", "w-14")
+	theirs := &lcmv1.NodeMaintenanceRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: "host-w-14", Annotations: map[string]string{ofAnnotation: "other/x"}},
+		Spec:       lcmv1.NodeMaintenanceRequestSpec{NodeName: "host-w-14", Scope: lcmv1.ScopeOS},
+	}
+	p.create(theirs)
+	p.entered(r, StageNodeRequested, "")
+	p.entered(r, StageDrained, "")
+	if err := p.Get(p.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil || theirs.Annotations[ofAnnotation] != "lost-node/w-14" {
+		p.Errorf("the request is of %q, error %v; want lost-node/w-14", theirs.Annotations[ofAnnotation], err)
+	}
+}
