@@ -47,6 +47,7 @@ func TestAdmissionOfTheFamilyHOC(t *testing.T) {
 	t.Run("defaults", func(t *testing.T) { defaultsOfHOC(t, c, ns) })
 	t.Run("changes", func(t *testing.T) { changesOfHOC(t, c, ns) })
 	t.Run("secrets in other namespaces", func(t *testing.T) { foreignSecrets(t, c, ns) })
+	t.Run("profiles in other namespaces", func(t *testing.T) { foreignProfiles(t, api.RESTConfig(), ns) })
 }
 
 // Without the family, the API serves none of its kinds.
