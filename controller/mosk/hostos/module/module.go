@@ -12,6 +12,7 @@ import (
 const (
 	maxMetadata = 64 << 10  // bytes
 	maxSchema   = 128 << 10 // bytes
+	maxPlaybook = 16 << 20  // bytes
 )
 
 // Module is a module with its archive.
@@ -38,7 +39,7 @@ func Load(archive []byte) (*Module, error) {
 	if m.Metadata, err = ParseMetadata(text); err != nil {
 		return nil, err
 	}
-	if _, err := a.ReadFile(m.Playbook, MaxUnpacked); err != nil {
+	if _, err := a.ReadFile(m.Playbook, maxPlaybook); err != nil {
 		return nil, fmt.Errorf("playbook: %w", err)
 	}
 	if m.Schema != "" {

@@ -34,6 +34,9 @@ func ParseSchema(text []byte) (*Schema, error) {
 			return nil, fmt.Errorf("$schema %q: use http%s#", uri, draft07)
 		}
 	}
+	if err := checkSchema(doc); err != nil {
+		return nil, err
+	}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft7)
 	c.UseLoader(noLoader{})
@@ -80,30 +83,41 @@ func (s *Schema) Validate(values map[string]any) error {
 	if err != nil {
 		return &ValuesError{[]string{"the values are not JSON"}}
 	}
+	if err := check(s.compiled, v); err != nil {
+		return &ValuesError{[]string{err.Error()}}
+	}
 	var bad *jsonschema.ValidationError
 	if err := s.compiled.Validate(v); errors.As(err, &bad) {
-		found := map[string]bool{}
-		s.violations(bad, found)
-		return &ValuesError{slices.Sorted(maps.Keys(found))}
+		found, left := map[string]bool{}, maxCauses
+		s.violations(bad, found, &left)
+		all := slices.Sorted(maps.Keys(found))
+		if len(all) > maxViolation || left <= 0 {
+			all = append(all[:min(len(all), maxViolation)], "and more")
+		}
+		return &ValuesError{all}
 	}
 	return nil
 }
 
-// violations adds the innermost causes of an error to found.
-func (s *Schema) violations(e *jsonschema.ValidationError, found map[string]bool) {
+// violations adds the innermost causes of an error to found, up to left of them.
+func (s *Schema) violations(e *jsonschema.ValidationError, found map[string]bool, left *int) {
+	if *left <= 0 {
+		return
+	}
 	_, name := e.ErrorKind.(*kind.PropertyNames) // its causes lie at no value
 	if len(e.Causes) == 0 || name {
 		text := demand(e.ErrorKind)
 		if _, ok := e.ErrorKind.(*kind.Not); ok {
 			text = "must not match " + s.text(e.SchemaURL, "not")
 		}
-		found[at(e.InstanceLocation)+": "+text] = true
+		found[limitText(at(e.InstanceLocation))+": "+text] = true
+		*left--
 	}
 	if name {
 		return
 	}
 	for _, cause := range e.Causes {
-		s.violations(cause, found)
+		s.violations(cause, found, left)
 	}
 }
 
@@ -124,7 +138,7 @@ func demand(k jsonschema.ErrorKind) string {
 	case *kind.Const:
 		return "must be " + asJSON(k.Want)
 	case *kind.Pattern:
-		return fmt.Sprintf("must match %q", k.Want)
+		return fmt.Sprintf("must match %q", limitText(k.Want))
 	case *kind.Format:
 		return "must have the format " + k.Want
 	case *kind.Minimum:
@@ -152,7 +166,7 @@ func demand(k jsonschema.ErrorKind) string {
 	case *kind.FalseSchema:
 		return "must not be given"
 	case *kind.PropertyNames:
-		return fmt.Sprintf("the name %q is not allowed", k.Property)
+		return fmt.Sprintf("the name %q is not allowed", limitText(k.Property))
 	case *kind.UniqueItems:
 		return fmt.Sprintf("items %d and %d are the same", k.Duplicates[0], k.Duplicates[1])
 	case *kind.MinProperties:
@@ -175,8 +189,11 @@ func alternatives(indexes []int) string {
 	return fmt.Sprintf(", and matches the numbers %d and %d", indexes[0]+1, indexes[1]+1)
 }
 
-// maxSchemaText limits the part of a schema that a message shows, in bytes.
-const maxSchemaText = 256
+// What a message shows of a schema: the bytes of a part, and how many names or values it lists.
+const (
+	maxSchemaText = 256
+	maxNames      = 32
+)
 
 // text returns the part of the schema that a keyword has at a URL, as JSON: a schema is not
 // secret.
@@ -202,33 +219,38 @@ func (s *Schema) text(at, keyword string) string {
 	if part == nil {
 		return keyword + " of the schema"
 	}
-	text := asJSON(part)
-	if len(text) > maxSchemaText {
-		text = strings.ToValidUTF8(text[:maxSchemaText], "") + "…"
-	}
-	return text
+	return asJSON(part)
 }
 
 func quoted(names []string) string {
 	names = slices.Sorted(slices.Values(names))
-	for i, n := range names {
-		names[i] = fmt.Sprintf("%q", n)
+	more := ""
+	if len(names) > maxNames {
+		names, more = names[:maxNames], ", …"
 	}
-	return strings.Join(names, ", ")
+	for i, n := range names {
+		names[i] = fmt.Sprintf("%q", limitText(n))
+	}
+	return strings.Join(names, ", ") + more
 }
 
+// asJSON returns the values of a schema, cut off where they are long.
 func asJSON(values ...any) string {
 	var out []string
-	for _, v := range values {
+	for i, v := range values {
+		if i == maxNames {
+			out = append(out, "…")
+			break
+		}
 		b, err := json.Marshal(v)
 		if err != nil {
 			b = []byte("another value")
 		}
-		out = append(out, string(b))
+		out = append(out, limitText(string(b)))
 	}
 	return strings.Join(out, ", ")
 }
 
 func number(r *big.Rat) string {
-	return strings.TrimSuffix(strings.TrimRight(r.FloatString(6), "0"), ".")
+	return limitText(strings.TrimSuffix(strings.TrimRight(r.FloatString(6), "0"), "."))
 }

@@ -29,7 +29,10 @@ func (s *Schema) typed(name, text string) any {
 		return text
 	}
 	property := s.compiled.Properties[name]
-	for property != nil && property.Types == nil && property.Ref != nil {
+	for range maxLevels { // a schema may refer to itself
+		if property == nil || property.Types != nil || property.Ref == nil {
+			break
+		}
 		property = property.Ref
 	}
 	if property == nil || property.Types == nil {
