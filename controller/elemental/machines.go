@@ -206,12 +206,12 @@ func (p *pass) run(ctx context.Context) error {
 		return nil
 	}
 	p.hold(elementalv1.HostReady)
-	return p.provide(ctx, &cluster, h)
+	return p.provide(ctx, &cluster, client.ObjectKeyFromObject(&ownerMachine), h)
 }
 
 // provide sets the provider ID of the machine's Node and of the machine, once there is a control
 // plane that knows Nodes.
-func (p *pass) provide(ctx context.Context, cluster *capi.Cluster, h *elementalv1.ElementalHost) error {
+func (p *pass) provide(ctx context.Context, cluster *capi.Cluster, machine client.ObjectKey, h *elementalv1.ElementalHost) error {
 	if !condition.IsTrue(cluster, capi.ControlPlaneInitializedCondition) {
 		p.fail(elementalv1.ProviderIDReady, elementalv1.WaitingForControlPlaneReason, capi.ConditionSeverityInfo, "Waiting for downstream cluster '%s' control plane initialized.", cluster.Name)
 		return nil
@@ -220,7 +220,7 @@ func (p *pass) provide(ctx context.Context, cluster *capi.Cluster, h *elementalv
 	if p.m.Spec.ProviderID == nil || *p.m.Spec.ProviderID != id {
 		nodes, err := p.workload(ctx, cluster)
 		if err == nil {
-			err = provideNode(ctx, nodes, h.Name, id)
+			err = provideNode(ctx, nodes, h.Name, id, machine)
 		}
 		if errors.Is(err, errNoNode) {
 			p.fail(elementalv1.ProviderIDReady, elementalv1.NodeNotFoundReason, capi.ConditionSeverityError, "Downstream cluster node '%s' is not found.", h.Name)

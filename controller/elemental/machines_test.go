@@ -341,6 +341,27 @@ func TestNodeIsMissing(t *testing.T) {
 	is(t, l.machine("m"), elementalv1.ProviderIDReady, "True")
 }
 
+// A Node that has the host's name, and is another machine's, is none: hosts of two namespaces may have one
+// name.
+func TestNodeOfAnotherMachineIsLeftAlone(t *testing.T) {
+	for account, want := range map[string]string{
+		"": "True", "system:serviceaccount:lab-machines:" + ns + ".of-m": "True",
+		"system:serviceaccount:lab-machines:other.of-m": "False NodeNotFound Error", "system:serviceaccount:other:of-m-lcm-agent": "False NodeNotFound Error",
+	} {
+		l := bootstrapped(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "h", Annotations: map[string]string{agentAnnotation: account}}})
+		l.initialize()
+		is(t, l.machine("m"), elementalv1.ProviderIDReady, want)
+		if n := get(l, "h", new(corev1.Node)); (n.Spec.ProviderID == "") != (want != "True") {
+			t.Errorf("registered by %q: provider ID %q, want %s", account, n.Spec.ProviderID, want)
+		}
+	}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "h"}}
+	n.Spec.ProviderID = "elemental://other/h"
+	l := bootstrapped(t, n)
+	l.initialize()
+	is(t, l.machine("m"), elementalv1.ProviderIDReady, "False NodeNotFound Error")
+}
+
 func TestKubeconfigOfAWorkloadCluster(t *testing.T) {
 	const head = "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"
 	for _, tt := range []struct{ name, text, want string }{

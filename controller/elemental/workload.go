@@ -96,8 +96,17 @@ func checkAccount(a *clientcmdapi.AuthInfo) error {
 	return nil
 }
 
-// provideNode sets the provider ID of a Node and removes its taint.
-func provideNode(ctx context.Context, c client.Client, name, id string) error {
+// agentAnnotation of a Node is the user that its agent has registered it as; see guest/node. The accounts
+// of Machines, NAMESPACE.MACHINE, are in one namespace.
+const (
+	agentAnnotation = "metalab.dev/node-agent"
+	accountPrefix   = "system:serviceaccount:lab-machines:"
+)
+
+// provideNode sets the provider ID of the Node of a machine and removes its taint. The name of a Node is
+// that of an ElementalHost, which any namespace may have: a Node that another account has registered, or
+// that has another provider ID, is not the machine's.
+func provideNode(ctx context.Context, c client.Client, name, id string, machine client.ObjectKey) error {
 	var n corev1.Node
 	err := c.Get(ctx, client.ObjectKey{Name: name}, &n)
 	if apierrors.IsNotFound(err) {
@@ -105,6 +114,10 @@ func provideNode(ctx context.Context, c client.Client, name, id string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("node %s: %w", name, err)
+	}
+	account := n.Annotations[agentAnnotation]
+	if account != "" && account != accountPrefix+machine.Namespace+"."+machine.Name || n.Spec.ProviderID != "" && n.Spec.ProviderID != id {
+		return fmt.Errorf("node %s, which is another machine's: %w", name, errNoNode)
 	}
 	before := n.DeepCopy()
 	n.Spec.ProviderID = id

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	capi "sigs.k8s.io/cluster-api/api/v1beta1"
@@ -180,29 +179,25 @@ func (k *Core) removeMachine(ctx context.Context, before, m *capi.Machine, infra
 	return object.Patch(ctx, k.live, before, m)
 }
 
-// removeNode deletes the Node of a Machine. One that has registered after the last look at the
-// infrastructure is known by its account: left behind, it would refuse the next Machine's.
+// removeNode deletes the Node of a Machine: the one that its status refers to, or one that has registered
+// after the last look at the infrastructure, which is known by its account: left behind, it would refuse
+// the next Machine's. A Node that another account has registered stays, whatever the status says: others
+// than this controller may write that.
 func (k *Core) removeNode(ctx context.Context, m *capi.Machine) error {
-	nodes := map[string]types.UID{}
-	if ref := m.Status.NodeRef; ref != nil {
-		nodes[ref.Name] = ref.UID
-	} else {
-		var list corev1.NodeList
-		if err := k.live.List(ctx, &list); err != nil {
-			return fmt.Errorf("nodes: %w", err)
-		}
-		account := accountOf(m)
-		user := "system:serviceaccount:" + account.Namespace + ":" + account.Name
-		for i := range list.Items {
-			if n := &list.Items[i]; n.Annotations[node.AgentAnnotation] == user {
-				nodes[n.Name] = n.UID
-			}
-		}
+	var list corev1.NodeList
+	if err := k.live.List(ctx, &list); err != nil {
+		return fmt.Errorf("nodes: %w", err)
 	}
-	for name, uid := range nodes {
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if err := k.live.Delete(ctx, n, client.Preconditions{UID: &uid}); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return fmt.Errorf("node %s: %w", name, err)
+	account := accountOf(m)
+	user := "system:serviceaccount:" + account.Namespace + ":" + account.Name
+	for i := range list.Items {
+		n := &list.Items[i]
+		ref, told := m.Status.NodeRef, n.Annotations[node.AgentAnnotation]
+		if told != user && (told != "" || ref == nil || ref.Name != n.Name || ref.UID != n.UID) {
+			continue
+		}
+		if err := k.live.Delete(ctx, n, client.Preconditions{UID: &n.UID}); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("node %s: %w", n.Name, err)
 		}
 	}
 	return nil
