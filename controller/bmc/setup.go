@@ -90,7 +90,12 @@ type Attribute struct {
 	Lower, Upper  *int64   // for an Integer
 	MinLength     *int64   // for a String, in characters
 	MaxLength     *int64
-	ReadOnly      bool
+	Default       any  // nil if the registry does not say
+	ReadOnly      bool // it cannot be set, unless a dependency unlocks it
+	Immutable     bool // it tells of the hardware
+	GrayOut       bool // user interfaces show it as inactive; it can be set all the same
+	Hidden        bool // user interfaces do not show it
+	WriteOnly     bool
 	Unique        bool // differs by system, e.g. a serial number
 	ResetRequired bool // takes effect at a reset
 }
@@ -100,17 +105,20 @@ type Attribute struct {
 type AttributeRegistry struct {
 	ID         string
 	Attributes []Attribute // sorted by name, each name once
+	// Dependencies say how attributes depend on the values of others, in the order of
+	// the BMC's document: see Rules.
+	Dependencies []Dependency
 
 	index map[string]int
 }
 
 // NewAttributeRegistry returns a registry of these attributes. Of attributes with
 // the same name the first is used.
-func NewAttributeRegistry(id string, attributes []Attribute) *AttributeRegistry {
+func NewAttributeRegistry(id string, attributes []Attribute, dependencies ...Dependency) *AttributeRegistry {
 	all := slices.Clone(attributes)
 	slices.SortStableFunc(all, func(a, b Attribute) int { return strings.Compare(a.Name, b.Name) })
 	all = slices.CompactFunc(all, func(a, b Attribute) bool { return a.Name == b.Name })
-	r := &AttributeRegistry{ID: id, Attributes: all, index: make(map[string]int, len(all))}
+	r := &AttributeRegistry{ID: id, Attributes: all, Dependencies: dependencies, index: make(map[string]int, len(all))}
 	for i := range all {
 		r.index[all[i].Name] = i
 	}

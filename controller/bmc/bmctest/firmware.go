@@ -112,6 +112,12 @@ func (w *Firmware) boot() {
 			w.Settings[name] = v
 		}
 	}
+	rules := w.Registry.Rules(w.Settings)
+	for _, name := range rules.Changed() {
+		if v, ok := rules.Forced(name); ok {
+			w.Settings[name] = v
+		}
+	}
 	w.Pending, w.Lost = nil, nil
 	for _, t := range w.tasks {
 		if t.reset && t.State == bmc.TaskWaiting {
@@ -153,15 +159,20 @@ func (f *Fake) PendingBIOS(ctx context.Context) (p bmc.Settings, err error) {
 	return p, err
 }
 
-// SetBIOS implements bmc.Setup. It accepts all settings or none.
+// SetBIOS implements bmc.Setup. It accepts all settings or none, by the dependencies of
+// the registry with what is pending.
 func (f *Fake) SetBIOS(ctx context.Context, s bmc.Settings) error {
 	return f.withFirmware(ctx, SetBIOS, hasSettings, func(w *Firmware) error {
 		refused := map[string]string{}
+		after := maps.Clone(w.Settings)
+		maps.Copy(after, w.Pending)
+		maps.Copy(after, s)
+		rules := w.Registry.Rules(after)
 		for name := range s {
 			if _, known := w.Settings[name]; !known {
 				refused[name] = "there is no setting " + name
 			}
-			if a := w.Registry.Attribute(name); a != nil && a.ReadOnly {
+			if a := rules.Attribute(name); a != nil && a.ReadOnly {
 				refused[name] = name + " is read-only"
 			}
 			for other, v := range w.Needs[name] {

@@ -150,7 +150,7 @@ func (c *client) PendingBIOS(ctx context.Context) (bmc.Settings, error) {
 	}
 	out := bmc.Settings{}
 	for name, v := range waiting.Attributes {
-		if current, there := b.Attributes[name]; !there || current != v {
+		if current, there := b.Attributes[name]; !there || !bmc.SameValue(nil, current, v) {
 			out[name] = v
 		}
 	}

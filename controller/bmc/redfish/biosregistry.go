@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"path"
 	"strings"
@@ -138,52 +137,4 @@ func (f registryFile) documentURI() string {
 		}
 	}
 	return first
-}
-
-// parseRegistry decodes an AttributeRegistry (DSP2046).
-func parseRegistry(body []byte) (*bmc.AttributeRegistry, error) {
-	var doc struct {
-		ID      string `json:"Id"`
-		Entries struct {
-			Attributes []struct {
-				Name          string   `json:"AttributeName"`
-				Type          string   `json:"Type"`
-				Lower         *float64 `json:"LowerBound"`
-				Upper         *float64 `json:"UpperBound"`
-				MinLength     *float64 `json:"MinLength"`
-				MaxLength     *float64 `json:"MaxLength"`
-				ReadOnly      bool     `json:"ReadOnly"`
-				Unique        bool     `json:"IsSystemUniqueProperty"`
-				ResetRequired *bool    `json:"ResetRequired"`
-				Values        []struct {
-					Name string `json:"ValueName"`
-				} `json:"Value"`
-			} `json:"Attributes"`
-		} `json:"RegistryEntries"`
-	}
-	if err := decode(body, &doc); err != nil {
-		return nil, fmt.Errorf("redfish: attribute registry: %w", err)
-	}
-	integer := func(f *float64) *int64 {
-		if f == nil {
-			return nil
-		}
-		return new(int64(*f))
-	}
-	all := make([]bmc.Attribute, 0, len(doc.Entries.Attributes))
-	for _, a := range doc.Entries.Attributes {
-		if a.Name == "" {
-			continue
-		}
-		one := bmc.Attribute{
-			Name: a.Name, Type: bmc.AttributeType(a.Type), ReadOnly: a.ReadOnly, Unique: a.Unique,
-			Lower: integer(a.Lower), Upper: integer(a.Upper), MinLength: integer(a.MinLength), MaxLength: integer(a.MaxLength),
-			ResetRequired: a.ResetRequired == nil || *a.ResetRequired, // default true (DSP2046)
-		}
-		for _, v := range a.Values {
-			one.Values = append(one.Values, v.Name)
-		}
-		all = append(all, one)
-	}
-	return bmc.NewAttributeRegistry(doc.ID, all), nil
 }

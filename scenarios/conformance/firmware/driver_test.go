@@ -115,11 +115,11 @@ func TestServersOfOneModelShareARegistry(t *testing.T) {
 		}
 	}
 	want := map[string]bmc.Attribute{
-		"BootMode":           {Name: "BootMode", Type: "Enumeration", Values: []string{"Uefi", "LegacyBios"}, ResetRequired: true},
-		"ProcCores":          {Name: "ProcCores", Type: "Integer", Lower: new(int64(0)), Upper: new(int64(64)), ResetRequired: true},
-		"QuietBoot":          {Name: "QuietBoot", Type: "Boolean", ResetRequired: true},
-		"BootBanner":         {Name: "BootBanner", Type: "String", MinLength: new(int64(3)), MaxLength: new(int64(24)), ResetRequired: true},
-		"SystemSerialNumber": {Name: "SystemSerialNumber", Type: "String", MaxLength: new(int64(32)), ReadOnly: true, Unique: true},
+		"BootMode":           {Name: "BootMode", Type: "Enumeration", Values: []string{"Uefi", "LegacyBios"}, Default: "Uefi", ResetRequired: true},
+		"ProcCores":          {Name: "ProcCores", Type: "Integer", Lower: new(int64(0)), Upper: new(int64(64)), Default: int64(0), ResetRequired: true},
+		"QuietBoot":          {Name: "QuietBoot", Type: "Boolean", Default: true, ResetRequired: true},
+		"BootBanner":         {Name: "BootBanner", Type: "String", MinLength: new(int64(3)), MaxLength: new(int64(24)), Default: "xxx", ResetRequired: true},
+		"SystemSerialNumber": {Name: "SystemSerialNumber", Type: "String", MaxLength: new(int64(32)), ReadOnly: true, Immutable: true, Unique: true},
 	}
 	for name, want := range want {
 		if d := cmp.Diff(&want, got[0].Attribute(name)); d != "" {
