@@ -71,17 +71,51 @@ Feature: Firmware settings and versions
     And the server's BIOS has "MemoryMode=Mirror, MirrorPercent=25"
     And the server has booted 2 times for the change
 
-  @B-53
-  Scenario: A setting that stays locked is named in the error
+  @B-204 @B-206
+  Scenario: A setting that stays locked is refused with what unlocks it
     Given a lab with 1 server of the model "dense"
     And the operator has registered the server
     When the operator sets the firmware settings "MirrorPercent=25"
-    Then the host reports "preparation error"
-    And an error event contains "MirrorPercent is 50, not 25"
-    When the operator sets the firmware settings "ProcCores=2"
+    Then the firmware settings are invalid, because "Setting MirrorPercent is invalid, it is ReadOnly while MemoryMode is Independent: set MemoryMode to Mirror first"
+    And the host stays "available"
+    When the operator sets the firmware settings "MemoryMode=Mirror"
     Then the firmware settings are applied
-    And the server's BIOS has "ProcCores=2, MirrorPercent=50"
+    When the operator sets the firmware settings "MirrorPercent=25"
+    Then the firmware settings are applied
+    And the server's BIOS has "MemoryMode=Mirror, MirrorPercent=25"
     And the host reports no error
+
+  @B-204 @B-206
+  Scenario Outline: What one setting unlocks is set in the same change: <model>
+    Given a server of the model "<model>" in a lab of all models
+    And the operator has registered the server
+    When the operator sets the firmware settings "<locked>"
+    Then the firmware settings are invalid, because "<why>"
+    When the operator sets the firmware settings "<both>"
+    Then the firmware settings are applied
+    And the server's BIOS has "<both>"
+    And the host reports no error
+
+    Examples:
+      | model             | locked                  | why                                                                                                                                                | both                                                |
+      | dell-r650         | ProcTurboMode=Disabled  | Setting ProcTurboMode is invalid, it is ReadOnly while SysProfile is PerfPerWattOptimizedDapc: set SysProfile to Custom first                      | SysProfile=Custom, ProcTurboMode=Disabled           |
+      | fujitsu-rx2530-m6 | TurboModeEnabled=false  | Setting TurboModeEnabled is invalid, it is true while PowerTechnology is EnergyEfficient: set PowerTechnology to Custom first                       | PowerTechnology=Custom, TurboModeEnabled=false      |
+      | supermicro-1029u  | TurboMode#3D07=Disable  | Setting TurboMode#3D07 is invalid, it is Enable while PowerTechnology#FF77 is Energy Efficient: set PowerTechnology#FF77 to Custom first            | PowerTechnology#FF77=Custom, TurboMode#3D07=Disable |
+
+  @B-205
+  Scenario Outline: An Integer is an Integer, however it is written: <setting>
+    Given a lab with 1 server of the model "dense"
+    And the operator has registered the server
+    When the operator sets the firmware settings "ProcCores=<setting>"
+    Then the firmware settings are applied
+    And the server's BIOS has "ProcCores=<value>"
+    And the server has booted <boots> for the change
+    And the host reports no error
+
+    Examples:
+      | setting | value | boots   |
+      | 012     | 12    | 1 time  |
+      | +5      | 5     | 1 time  |
 
   @B-206
   Scenario: The controller is killed while settings are applied

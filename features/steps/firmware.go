@@ -107,7 +107,11 @@ func desired(list string) (metal3.DesiredSettingsMap, error) {
 	}
 	out := metal3.DesiredSettingsMap{}
 	for _, p := range all {
-		out[p[0]] = intstr.Parse(p[1]) // an integer stays one
+		v := intstr.Parse(p[1]) // an integer stays one
+		if v.String() != p[1] {
+			v = intstr.FromString(p[1]) // "012" is text that a user has written
+		}
+		out[p[0]] = v
 	}
 	return out, nil
 }

@@ -29,11 +29,12 @@ type schemas struct {
 	entries map[schemaKey]*schema
 }
 
-// schemaKey identifies the input of a schema: a registry, and how the settings of
-// the BIOS differ from those of the registry.
+// schemaKey identifies the input of a schema: a registry, how the settings of the BIOS
+// differ from those of the registry, and what their values lock, unlock and bound.
 type schemaKey struct {
 	registry *bmc.AttributeRegistry
 	differ   string
+	rules    string
 }
 
 func newSchemas() *schemas { return &schemas{entries: map[schemaKey]*schema{}} }
@@ -41,7 +42,8 @@ func newSchemas() *schemas { return &schemas{entries: map[schemaKey]*schema{}} }
 // forBIOS returns the schema of a BIOS's settings. A setting that an outdated
 // registry lacks has a schema without limits.
 func (s *schemas) forBIOS(b bmc.BIOS) *schema {
-	key := schemaKey{b.Registry, registryDifferences(b)}
+	rules := b.Registry.Rules(b.Settings)
+	key := schemaKey{b.Registry, registryDifferences(b), changedLimits(b.Registry, rules)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if got := s.entries[key]; got != nil {
@@ -50,7 +52,7 @@ func (s *schemas) forBIOS(b bmc.BIOS) *schema {
 	if len(s.entries) >= maxSchemas {
 		clear(s.entries)
 	}
-	made := newSchema(b)
+	made := newSchema(b, rules)
 	s.entries[key] = made
 	return made
 }
@@ -78,14 +80,42 @@ func registryDifferences(b bmc.BIOS) string {
 	return strings.Join(out, " ")
 }
 
-// newSchema makes the schema of all settings of a BIOS. Its name is upstream's: a
-// digest of all keys and of the limits of their values, without uniqueness
-// (B-202). Passwords are part of the digest, but not of the schema.
-func newSchema(b bmc.BIOS) *schema {
+// changedLimits describes how rules change whether settings can be set, and their bounds.
+func changedLimits(r *bmc.AttributeRegistry, rules *bmc.Rules) string {
+	var out []string
+	for _, name := range rules.Changed() {
+		a := r.Attribute(name)
+		if a == nil {
+			continue
+		}
+		if is := limits(rules.Attribute(name)); is != limits(a) {
+			out = append(out, name+":"+is)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// limits describes what dependencies change of an attribute's schema.
+func limits(a *bmc.Attribute) string {
+	out := strconv.FormatBool(a.ReadOnly)
+	for _, n := range []*int64{a.Lower, a.Upper, a.MinLength, a.MaxLength} {
+		if out += ","; n != nil {
+			out += strconv.FormatInt(*n, 10)
+		}
+	}
+	return out
+}
+
+// newSchema makes the schema of all settings of a BIOS while its settings lock, unlock and
+// bound each other: hosts whose values differ in that have different schemas. Its name is
+// upstream's: a digest of all keys and of the limits of their values, without uniqueness
+// (B-202); what rules have changed is added to it, since upstream's digest is that of a
+// heap of words. Passwords are part of the digest, but not of the schema.
+func newSchema(b bmc.BIOS, rules *bmc.Rules) *schema {
 	out := &schema{settings: make(map[string]metal3.SettingSchema, len(b.Settings))}
 	var words []string
 	for name := range b.Settings {
-		one := settingSchema(b.Registry.Attribute(name))
+		one := settingSchema(rules.Attribute(name))
 		words = append(words, name, one.AttributeType)
 		words = append(words, one.AllowableValues...)
 		for _, n := range []*int{one.LowerBound, one.UpperBound, one.MinLength, one.MaxLength} {
@@ -99,6 +129,9 @@ func newSchema(b bmc.BIOS) *schema {
 		if !isPassword(name) && one.AttributeType != string(bmc.PasswordAttribute) {
 			out.settings[name] = one
 		}
+	}
+	if changed := changedLimits(b.Registry, rules); changed != "" {
+		words = append(words, changed)
 	}
 	slices.Sort(words)
 	// In the format of Go's fmt for a list.

@@ -106,10 +106,10 @@ func (r *Reconciler) refreshSettings(ctx context.Context, h *metal3.BareMetalHos
 	status.Settings = make(metal3.SettingsMap, len(b.Settings))
 	for name, v := range b.Settings {
 		if !isPassword(name) {
-			status.Settings[name] = formatValue(v)
+			status.Settings[name] = bmc.FormatValue(v)
 		}
 	}
-	bad := setConditions(hfs, status, govern)
+	bad := setConditions(hfs, status, b, govern)
 	if equality.Semantic.DeepEqual(&hfs.Status, status) {
 		return nil
 	}
@@ -140,15 +140,14 @@ func (r *Reconciler) refreshSettings(ctx context.Context, h *metal3.BareMetalHos
 
 // setConditions sets the conditions of an updated status. It returns the errors of
 // the specification (B-203).
-func setConditions(hfs *metal3.HostFirmwareSettings, status *metal3.HostFirmwareSettingsStatus, s *schema) []error {
-	differs := false
-	for name, v := range hfs.Spec.Settings {
-		current, shown := status.Settings[name]
-		differs = differs || !shown || current != v.String()
+func setConditions(hfs *metal3.HostFirmwareSettings, status *metal3.HostFirmwareSettingsStatus, b bmc.BIOS, s *schema) []error {
+	differs := len(changedSettings(hfs.Spec.Settings, b)) > 0
+	for name := range hfs.Spec.Settings {
+		differs = differs || isPassword(name)
 	}
 	var bad []error
 	if differs {
-		bad = validate(hfs.Spec.Settings, status.Settings, s)
+		bad = validate(hfs.Spec.Settings, b, s)
 	}
 	setCondition(&status.Conditions, changeDetected, differs, hfs.Generation, reasonSuccess, "")
 	if len(bad) > 0 {

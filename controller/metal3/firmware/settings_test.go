@@ -86,7 +86,7 @@ func TestSchemaNames(t *testing.T) {
 		for _, a := range all {
 			s[a.Name] = "x"
 		}
-		return newSchema(bmc.BIOS{Settings: s, Registry: bmc.NewAttributeRegistry("R", all)}).name
+		return schemaOf(bmc.BIOS{Settings: s, Registry: bmc.NewAttributeRegistry("R", all)}).name
 	}
 	unedited := name(func([]bmc.Attribute) {})
 	// printf '[10 20 Bios BootMode Enumeration Integer NumCores Uefi false true]' | sha256sum
@@ -112,6 +112,8 @@ func TestSchemaNames(t *testing.T) {
 		}
 	}
 }
+
+func schemaOf(b bmc.BIOS) *schema { return newSchema(b, b.Registry.Rules(b.Settings)) }
 
 // B-204: a row for each type of attribute and each kind of error.
 var validations = []struct {
@@ -190,7 +192,7 @@ func TestValidation(t *testing.T) {
 // Only a schema object that somebody has edited can lack a name; the text is
 // upstream's, too (B-204).
 func TestSettingMissingFromTheSchema(t *testing.T) {
-	got := validate(metal3.DesiredSettingsMap{"Gone": str("x")}, metal3.SettingsMap{"Gone": "y"}, &schema{})
+	got := validate(metal3.DesiredSettingsMap{"Gone": str("x")}, bmc.BIOS{Settings: bmc.Settings{"Gone": "y"}}, &schema{})
 	if want := "[Setting Gone is invalid, it is not in the associated schema]"; fmt.Sprint(got) != want {
 		t.Errorf("invalid = %v, want %s", got, want)
 	}

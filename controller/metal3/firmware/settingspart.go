@@ -1,6 +1,7 @@
 package firmware
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,7 +111,7 @@ func (p *Settings) compare(ctx context.Context, w *settingsWanted, c bmc.Client)
 	}
 	w.setup, w.differ = s, changedSettings(w.want, w.bios)
 	if w.bad == "" {
-		w.bad = w.lackingSettings()
+		w.bad = cmp.Or(w.lackingSettings(), w.lockedFields())
 	}
 	return nil
 }
@@ -261,12 +262,7 @@ func (p *Settings) write(ctx context.Context, s host.Server, w *settingsWanted) 
 	if err != nil {
 		return err
 	}
-	ask := bmc.Settings{}
-	for name, v := range w.differ {
-		if waits, ok := pending[name]; !ok || waits != v {
-			ask[name] = v
-		}
-	}
+	ask := w.missing(pending)
 	if len(ask) > 0 {
 		err := w.setup.SetBIOS(ctx, ask)
 		refused := new(bmc.SettingsError)
@@ -274,7 +270,7 @@ func (p *Settings) write(ctx context.Context, s host.Server, w *settingsWanted) 
 			for _, name := range refused.Names() {
 				delete(ask, name)
 			}
-			if len(ask) == 0 && len(pendingAsWanted(w.differ, pending)) == 0 {
+			if len(ask) == 0 && len(w.pendingAsWanted(pending)) == 0 {
 				return p.failAttempt(ctx, w, refused)
 			}
 			err = nil
@@ -307,12 +303,38 @@ func (p *Settings) start(ctx context.Context, s host.Server, w *settingsWanted) 
 	})
 }
 
+// missing returns the settings that the BMC must be asked for. Settings that others
+// determine are left out, since BMCs refuse them: they follow when the others are applied.
+func (w *settingsWanted) missing(pending bmc.Settings) bmc.Settings {
+	ask, follow := bmc.Settings{}, bmc.Settings{}
+	rules := w.bios.Registry.Rules(settled(w.want, w.bios))
+	for name, v := range w.differ {
+		if waits, ok := pending[name]; ok && w.same(name, waits, v) {
+			continue
+		}
+		if _, forced := rules.Forced(name); forced && rules.Attribute(name).ReadOnly {
+			follow[name] = v
+			continue
+		}
+		ask[name] = v
+	}
+	if len(ask) == 0 && len(w.pendingAsWanted(pending)) == 0 {
+		return follow // nothing is there that they could follow: the BMC shall say why
+	}
+	return ask
+}
+
+// same reports whether two values of a setting are the same by its type.
+func (w *settingsWanted) same(name string, x, y any) bool {
+	return bmc.SameValue(w.bios.Registry.Attribute(name), x, y)
+}
+
 // pendingAsWanted returns the names of the pending settings that have the wanted
 // value.
-func pendingAsWanted(want, pending bmc.Settings) []string {
+func (w *settingsWanted) pendingAsWanted(pending bmc.Settings) []string {
 	var out []string
-	for name, v := range want {
-		if value, ok := pending[name]; ok && value == v {
+	for name, v := range w.differ {
+		if value, ok := pending[name]; ok && w.same(name, value, v) {
 			out = append(out, name)
 		}
 	}
@@ -327,7 +349,7 @@ func (p *Settings) verify(ctx context.Context, s host.Server, w *settingsWanted)
 	}
 	since := p.r.Clock.Since(w.attempt.At)
 	switch {
-	case len(pendingAsWanted(w.differ, pending)) > 0:
+	case len(w.pendingAsWanted(pending)) > 0:
 		switch {
 		case p.r.Clock.Since(w.attempt.Began) > applyLimit:
 			return p.failAttempt(ctx, w, nil)
@@ -351,7 +373,7 @@ func (p *Settings) verify(ctx context.Context, s host.Server, w *settingsWanted)
 func (p *Settings) failAttempt(ctx context.Context, w *settingsWanted, refused *bmc.SettingsError) error {
 	var reasons []string
 	for _, name := range slices.Sorted(maps.Keys(w.differ)) {
-		one := fmt.Sprintf("%s is %s, not %s", w.called(name), formatValue(w.bios.Settings[name]), formatValue(w.differ[name]))
+		one := fmt.Sprintf("%s is %s, not %s", w.called(name), bmc.FormatValue(w.bios.Settings[name]), bmc.FormatValue(w.differ[name]))
 		why := w.bios.Failed[name]
 		if refused != nil && refused.Refused[name] != "" {
 			why = refused.Refused[name]

@@ -89,6 +89,20 @@ func (w *settingsWanted) lackingSettings() string {
 	return strings.Join(names, "; ")
 }
 
+// lockedFields describes the fields of the host whose settings other settings lock; ""
+// when there is none. Settings by name are judged before: see validate.
+func (w *settingsWanted) lockedFields() string {
+	var out []string
+	locked := w.bios.Registry.Locks(w.bios.Settings, wantedValues(w.want, w.bios))
+	for _, name := range slices.Sorted(maps.Keys(locked)) {
+		if field, ok := w.fields[name]; ok {
+			v := w.want[name]
+			out = append(out, fmt.Sprintf("%s needs the BIOS setting %s=%s: %v", field, name, v.String(), locked[name]))
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
 // called returns a setting's name with the field of the host that stands for it.
 func (w *settingsWanted) called(name string) string {
 	if field, ok := w.fields[name]; ok {
