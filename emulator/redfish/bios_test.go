@@ -2,6 +2,7 @@ package redfish
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -200,6 +201,43 @@ func TestInvalidBIOSAttributeIsRejected(t *testing.T) {
 		if w.Code == http.StatusBadRequest && len(b.attributes(settingsURI)) > 0 {
 			t.Errorf("PATCH %s was rejected, but settings are pending", body)
 		}
+	}
+}
+
+// A number of JSON is an Integer by its value, however it is written (RFC 8259, section
+// 6); text is none, and no Boolean.
+func TestBIOSAttributesAreJudgedByType(t *testing.T) {
+	for value, want := range map[string]float64{"5.0": 5, "1e1": 10, "0.5e1": 5, "50E-1": 5, "-0": 0, "7": 7} {
+		b := newBench(t)
+		b.send(200, "PATCH", settingsURI, `{"Attributes":{"SetupPromptSeconds":`+value+`}}`)
+		if got := b.attributes(settingsURI); len(got) != 1 || got["SetupPromptSeconds"] != want {
+			t.Errorf("PATCH of %s: settings %v, want %v", value, got, want)
+		}
+	}
+	present := newBench(t).attributes(biosURI)
+	for body, want := range map[string]string{
+		`"SetupPromptSeconds":"5"`:    "PropertyValueTypeError 5 SetupPromptSeconds",
+		`"SetupPromptSeconds":"05"`:   "PropertyValueTypeError 05 SetupPromptSeconds",
+		`"SetupPromptSeconds":true`:   "PropertyValueTypeError true SetupPromptSeconds",
+		`"SetupPromptSeconds":5.5`:    "PropertyValueTypeError 5.5 SetupPromptSeconds",
+		`"SetupPromptSeconds":1e30`:   "PropertyValueOutOfRange 9223372036854775807 SetupPromptSeconds",
+		`"SetupPromptSeconds":-1e400`: "PropertyValueOutOfRange -9223372036854775808 SetupPromptSeconds",
+		`"SerialAfterBoot":"true"`:    "PropertyValueTypeError true SerialAfterBoot",
+		`"SerialAfterBoot":1`:         "PropertyValueTypeError 1 SerialAfterBoot",
+		`"AssetTag":5`:                "PropertyValueTypeError 5 AssetTag",
+	} {
+		b := newBench(t)
+		w := call(t, b.s, "admin", "PATCH", settingsURI, `{"Attributes":{`+body+`}}`)
+		var got map[string]any
+		must(t, json.Unmarshal(w.Body.Bytes(), &got))
+		if m := messages(got); w.Code != http.StatusBadRequest || len(m) != 1 || !strings.HasPrefix(m[0], want+" @") {
+			t.Errorf("PATCH of %s = %d %q, want %q", body, w.Code, m, want)
+		}
+	}
+	b := newBench(t) // the value that there is, written otherwise, changes nothing
+	b.send(200, "PATCH", settingsURI, fmt.Sprintf(`{"Attributes":{"SetupPromptSeconds":%v.0}}`, present["SetupPromptSeconds"]))
+	if p := b.h.Machine().Firmware.Pending(); p != nil {
+		t.Errorf("%+v waits, want nothing", p)
 	}
 }
 

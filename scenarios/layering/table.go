@@ -489,7 +489,7 @@ var Table = []Row{
 		Package: "scenarios/conformance/firmware",
 		Tests: []string{
 			"emulator/rack", "emulator/rack/racktest", "emulator/rack/outbound", "emulator/rack/rackfile", "emulator/machine", "emulator/machine/firmware",
-			"controller/bmc", "controller/bmc/redfish",
+			"controller/bmc", "controller/bmc/redfish", "fixtures", "scenarios/sample",
 		},
 	},
 	{
