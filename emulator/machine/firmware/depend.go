@@ -80,6 +80,8 @@ func (u Rules) Property(name string, p Property) Value {
 		return a.Default
 	case ReadOnly:
 		return Boolean(a.ReadOnly)
+	case Immutable:
+		return Boolean(a.Immutable)
 	case GrayOut:
 		return Boolean(a.GrayOut)
 	case Hidden:
@@ -124,6 +126,17 @@ func (u Rules) governs(at about) string {
 
 // is reports whether a property is true.
 func (u Rules) is(name string, p Property) bool { return u.Property(name, p) == Boolean(true) }
+
+// locked reports whether an attribute cannot be set, and the attribute whose value decides
+// it; "" when none does.
+func (u Rules) locked(name string) (by string, locked bool) {
+	for _, p := range []Property{Immutable, ReadOnly} {
+		if u.is(name, p) {
+			return u.governs(about{name, p}), true
+		}
+	}
+	return "", false
+}
 
 // forced returns the values that dependencies and changed bounds impose on
 // attributes, by name.

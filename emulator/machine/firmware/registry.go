@@ -86,6 +86,7 @@ const (
 	CurrentValue    Property = "CurrentValue"
 	DefaultValue    Property = "DefaultValue"
 	ReadOnly        Property = "ReadOnly"
+	Immutable       Property = "Immutable" // dependencies change it, but do not read it
 	GrayOut         Property = "GrayOut"
 	Hidden          Property = "Hidden"
 	LowerBound      Property = "LowerBound"
@@ -99,7 +100,7 @@ const (
 // the attribute.
 var properties = map[Property]kind{
 	CurrentValue: "", DefaultValue: "",
-	ReadOnly: boolean, GrayOut: boolean, Hidden: boolean,
+	ReadOnly: boolean, Immutable: boolean, GrayOut: boolean, Hidden: boolean,
 	LowerBound: integer, UpperBound: integer, MinLength: integer, MaxLength: integer, ScalarIncrement: integer,
 }
 

@@ -123,6 +123,7 @@ func TestParseRegistryNamesFieldOfEachMistake(t *testing.T) {
 		{"value: b}], set", "value: b}, {attribute: Mode, is: EQU, value: b}], set", "dependencies[0].if[1].term: must be AND or OR"},
 		{"attribute: Count, is: GTR, value: 5", "attribute: Serial, is: EQU, value: x", "dependencies[1].if[0].attribute: must not be a fact"},
 		{"property: ReadOnly, value: true", "property: ReadOnly, value: 1", "dependencies[0].set.value: must be of the kind boolean"},
+		{"attribute: Mode, is: EQU", "attribute: Mode, property: Immutable, is: EQU", "dependencies[0].if[0].property: must be a property that dependencies read"},
 		{"property: ReadOnly", "property: Colour", "dependencies[0].set.property: must be a property"},
 		{"{attribute: Flag, property: CurrentValue, value: true}", "{attribute: Serial, property: CurrentValue, value: x}", "dependencies[1].set.attribute: must be one that can change"},
 		{"value: 5", "value: 1", "dependencies: must not change the defaults: Flag becomes true"},

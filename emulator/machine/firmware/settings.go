@@ -285,8 +285,8 @@ func (f *Firmware) judge(base func(string) Value, pending Settings, change []Set
 	for _, s := range all {
 		a := f.model.Registry().Attribute(s.Name)
 		fault, by := u.judge(a, s.Value, base(s.Name))
-		if fault == "" && held.is(s.Name, ReadOnly) && s.Value != base(s.Name) {
-			fault, by = Governed, held.governs(about{s.Name, ReadOnly})
+		if governor, locked := held.locked(s.Name); fault == "" && locked && s.Value != base(s.Name) {
+			fault, by = Governed, governor
 		}
 		if fault == "" && atOnce && a.ResetRequired && base(s.Name) != s.Value {
 			fault = NeedsReset
@@ -302,9 +302,8 @@ func (f *Firmware) judge(base func(string) Value, pending Settings, change []Set
 // attribute that causes it. Setting the present value is no fault even if
 // another attribute determines it.
 func (u Rules) judge(a *Attribute, v, now Value) (fault Fault, by string) {
-	by = u.governs(about{a.Name, ReadOnly})
-	locked := u.is(a.Name, ReadOnly)
-	if a.Fact != "" || a.Immutable || locked && by == "" {
+	by, locked := u.locked(a.Name)
+	if a.Fact != "" || locked && by == "" {
 		return Fixed, ""
 	}
 	if fault := u.fits(a, v); fault != "" {

@@ -141,6 +141,7 @@ func (c *check) dependency(i int, d *Dependency) {
 		c.need((j == 0) == (k.Term == "") && (k.Term == "" || k.Term == And || k.Term == Or), at("if[%d].term"), "be AND or OR from the second condition on", j)
 		_, known := relations[k.Is]
 		c.need(known, at("if[%d].is"), "be EQU, NEQ, GTR, GEQ, LSS or LEQ", j)
+		c.need(k.Property != Immutable, at("if[%d].property"), "be a property that dependencies read", j)
 		c.value(at(fmt.Sprintf("if[%d]", j)), k.Attribute, k.Property, k.Value)
 	}
 	if d.For == "" && len(d.If) > 0 {
