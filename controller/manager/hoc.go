@@ -110,7 +110,7 @@ func addProvider(_ context.Context, s *Set) error {
 		return err
 	}
 	ofClusters, err := clusters.New(clusters.Config{
-		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Server: api.URL, CA: api.CA, Workload: apis.Of, Balancer: balancer, Work: s.cfg.work(),
+		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Server: api.URL, CA: api.CA, Workload: apis.Of, HelmChart: c.HelmChart, Balancer: balancer, Work: s.cfg.work(),
 	})
 	if err != nil {
 		return err

@@ -110,6 +110,10 @@ type Config struct {
 	// ModuleIndex is the file or URL of the vendor's index of host OS modules; "" means none.
 	ModuleIndex string
 
+	// HelmChart is the URL of the chart of the Helm controllers of Clusters whose ClusterRelease
+	// names none: see clusters.Config.
+	HelmChart string
+
 	// Helm, if not nil, makes the controller helm that of one cluster.
 	Helm *HelmOfCluster
 

@@ -87,7 +87,7 @@ func decode[T any](t *testing.T, documents map[string][]byte, name string) (out 
 func TestRightsOfTheHelmControllersChart(t *testing.T) {
 	got := render(t, helmcontroller.Values{Namespaces: []string{"a", "b"}, Rules: []any{map[string]any{"apiGroups": []string{"apps"}, "resources": []string{"deployments"}, "verbs": []string{"create"}}}})
 	want := map[string]bool{
-		"ServiceAccount /hc": true, "Deployment /hc": true, "ClusterRole /lab-hc": true, "ClusterRoleBinding /lab-hc": true, "Role /hc-self": true, "RoleBinding /hc-self": true,
+		"ServiceAccount /hc": true, "Deployment /hc": true, "Secret /hc-management": true, "ClusterRole /lab:hc": true, "ClusterRoleBinding /lab:hc": true, "Role /hc-self": true, "RoleBinding /hc-self": true,
 		"Role a/hc": true, "RoleBinding a/hc": true, "Role b/hc": true, "RoleBinding b/hc": true,
 	}
 	if diff := cmp.Diff(want, names(got)); diff != "" {
@@ -97,7 +97,7 @@ func TestRightsOfTheHelmControllersChart(t *testing.T) {
 	if n := len(role.Rules); n != 3 || role.Rules[2].Resources[0] != "deployments" || role.Rules[0].Resources[0] != "secrets" {
 		t.Errorf("rules %+v", role.Rules)
 	}
-	for _, r := range decode[rbacv1.ClusterRole](t, got, "ClusterRole /lab-hc").Rules {
+	for _, r := range decode[rbacv1.ClusterRole](t, got, "ClusterRole /lab:hc").Rules {
 		for _, resource := range r.Resources {
 			if resource != "namespaces" && len(r.ResourceNames) == 0 {
 				t.Errorf("the ClusterRole grants %v on all %s", r.Verbs, resource)
@@ -108,10 +108,10 @@ func TestRightsOfTheHelmControllersChart(t *testing.T) {
 		t.Errorf("without namespaces: %v, want a Role in that of the release", names(got))
 	}
 	got = render(t, helmcontroller.Values{ClusterRole: "cluster-admin"})
-	if diff := cmp.Diff(map[string]bool{"ServiceAccount /hc": true, "Deployment /hc": true, "ClusterRoleBinding /lab-hc": true}, names(got)); diff != "" {
+	if diff := cmp.Diff(map[string]bool{"ServiceAccount /hc": true, "Deployment /hc": true, "Secret /hc-management": true, "ClusterRoleBinding /lab:hc": true}, names(got)); diff != "" {
 		t.Errorf("objects with a ClusterRole (-want +got):\n%s", diff)
 	}
-	binding := decode[rbacv1.ClusterRoleBinding](t, got, "ClusterRoleBinding /lab-hc")
+	binding := decode[rbacv1.ClusterRoleBinding](t, got, "ClusterRoleBinding /lab:hc")
 	if s := binding.Subjects; binding.RoleRef.Name != "cluster-admin" || len(s) != 1 || s[0] != (rbacv1.Subject{Kind: "ServiceAccount", Namespace: "lab", Name: "hc"}) {
 		t.Errorf("binding %+v", binding)
 	}

@@ -13,7 +13,7 @@ import (
 // the one of before.
 const (
 	Chart   = "helm-controller"
-	Version = "1.0.0"
+	Version = "1.1.0"
 )
 
 // Archive is the name of the chart's archive in a repository.
@@ -39,7 +39,7 @@ type Values struct {
 var Defaults = Values{Image: "metalab", Tag: "devel", Replicas: 1}
 
 // The keys of the Secret NAME-management of a release NAME: the controller's account in the
-// management cluster.
+// management cluster. The chart has the Secret without them.
 const (
 	KubeconfigKey = "kubeconfig" // it names the file TokenKey beside it, which is read again
 	TokenKey      = "token"
@@ -48,6 +48,19 @@ const (
 
 // SecretName returns the name of that Secret, which is in the namespace of the release.
 func SecretName(release string) string { return release + "-management" }
+
+// Labels are those of the objects of every release of the chart. The label InstanceLabel has the
+// name of the release, which is that of its Deployment.
+var Labels = map[string]string{"app.kubernetes.io/name": Chart, "app.kubernetes.io/part-of": "metalab"}
+
+// InstanceLabel has the name of the release.
+const InstanceLabel = "app.kubernetes.io/instance"
+
+// The annotations by which Helm knows the objects of a release.
+const (
+	ReleaseAnnotation   = "meta.helm.sh/release-name"
+	NamespaceAnnotation = "meta.helm.sh/release-namespace"
+)
 
 //go:embed templates
 var templates embed.FS

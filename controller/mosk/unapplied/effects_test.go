@@ -235,6 +235,7 @@ var effects = map[string]map[string]string{
 		"spec.agentVesrion":                     mirror,
 		"spec.externalEndpoint.host":            mirror,
 		"spec.externalEndpoint.port":            mirror,
+		"spec.helmControllerHAEnabled":          "controller/mosk/provider/clusters",
 		"spec.helmControllerServiceAccountName": mirror,
 		"spec.lcmType":                          "controller/mosk/lcm",
 		"spec.machineTypes":                     "controller/mosk/lcm",

@@ -46,7 +46,8 @@ var Fields = map[string][]string{
 		"spec.images",
 	},
 	"LCMCluster": {
-		"spec.helmControllerHAEnabled",
+		// Which chart is external, and to what, is in no public text: helm.controller of a
+		// ClusterRelease names another chart.
 		"spec.helmControllerFromExternalChart",
 		"spec.deploymentSecretName",
 		"spec.kubeconfigSecretName",

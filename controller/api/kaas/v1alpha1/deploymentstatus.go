@@ -19,13 +19,14 @@ const (
 
 // The stages of a cluster's deployment that the provider reports.
 const (
-	StageNetwork       = "Network prepared"
-	StageLoadBalancers = "Load balancers created"
-	StageIAM           = "IAM objects created"
-	StageKubernetes    = "Kubernetes API started"
-	StageHelmBundle    = "HelmBundle created"
-	StageMachines      = "All machines of the cluster are ready"
-	StageCluster       = "Cluster is ready"
+	StageNetwork        = "Network prepared"
+	StageLoadBalancers  = "Load balancers created"
+	StageIAM            = "IAM objects created"
+	StageKubernetes     = "Kubernetes API started"
+	StageHelmController = "Helm-controller deployed"
+	StageHelmBundle     = "HelmBundle created"
+	StageMachines       = "All machines of the cluster are ready"
+	StageCluster        = "Cluster is ready"
 )
 
 // Stage is a stage of a deployment.

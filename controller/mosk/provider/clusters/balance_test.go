@@ -243,7 +243,7 @@ func TestStageOfALoadBalancerThatIsNotLookedAtYet(t *testing.T) {
 	l, _ := balanced(t, func(v *baremetalv1.ClusterProviderSpec) { v.LoadBalancerHost = "" })
 	c := l.pass()
 	c.Spec.ProviderSpec.Value.LoadBalancerHost = "127.0.0.5"
-	l.must(l.r.recordStages(t.Context(), c, nil, true))
+	l.must(l.r.recordStages(t.Context(), c, nil, new(lcmv1.HelmBundle)))
 	var s kaasv1.ClusterDeploymentStatus
 	l.must(l.Get(t.Context(), key, &s))
 	i := slices.IndexFunc(s.Stages, func(x kaasv1.Stage) bool { return x.Name == kaasv1.StageLoadBalancers })

@@ -27,7 +27,7 @@ import (
 // bundle makes the HelmBundle of a Cluster, and returns it. Until the step of a
 // ClusterUpdatePlan that updates the charts begins, the bundle has the charts of its previous
 // release.
-func (r *Reconciler) bundle(ctx context.Context, c *clusterv1.Cluster, w release.Wanted, to *kaasv1.ClusterRelease) (*lcmv1.HelmBundle, error) {
+func (r *Reconciler) bundle(ctx context.Context, c *clusterv1.Cluster, w release.Wanted, to *kaasv1.ClusterRelease, h controllerChart) (*lcmv1.HelmBundle, error) {
 	current, err := r.readBundle(ctx, c)
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (r *Reconciler) bundle(ctx context.Context, c *clusterv1.Cluster, w release
 			return nil, err
 		}
 	}
-	spec, err := bundleSpec(w, to, c.Spec.ProviderSpec.Value)
+	spec, err := bundleSpec(w, to, c.Spec.ProviderSpec.Value, h)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func helmCondition(b *lcmv1.HelmBundle) baremetalv1.Condition {
 // bundleSpec returns the charts of a cluster: the chart of the Helm controller, the charts of
 // the ClusterRelease and, in a management cluster, the charts of the KaaSRelease. Each layer
 // is merged over the one before, and the values of the Cluster over all of them.
-func bundleSpec(w release.Wanted, to *kaasv1.ClusterRelease, value baremetalv1.ClusterProviderSpec) (lcmv1.HelmBundleSpec, error) {
+func bundleSpec(w release.Wanted, to *kaasv1.ClusterRelease, value baremetalv1.ClusterProviderSpec, h controllerChart) (lcmv1.HelmBundleSpec, error) {
 	out := lcmv1.HelmBundleSpec{Release: to.Name}
 	repositories := to.Spec.Helm.Repositories
 	if w.Management {
@@ -112,9 +112,9 @@ func bundleSpec(w release.Wanted, to *kaasv1.ClusterRelease, value baremetalv1.C
 			out.Repositories = append(out.Repositories, lcmv1.HelmRepository{Name: r.Name, URL: r.URL, AuthSecret: r.AuthSecret})
 		}
 	}
-	var charts []kaasv1.ReleaseChart
-	if to.Spec.Helm.Controller != nil {
-		charts = append(charts, *to.Spec.Helm.Controller)
+	charts, err := h.first(to.Spec.Helm)
+	if err != nil {
+		return out, err
 	}
 	charts = append(charts, to.Spec.Helm.Releases...)
 	var values []baremetalv1.HelmRelease
@@ -153,7 +153,11 @@ func bundleSpec(w release.Wanted, to *kaasv1.ClusterRelease, value baremetalv1.C
 			disabled[v.Name] = !*v.Enabled
 		}
 	}
-	return out, withoutDisabled(&out, disabled)
+	if err := withoutDisabled(&out, disabled); err != nil {
+		return out, err
+	}
+	h.rename(&out)
+	return out, nil
 }
 
 // withoutDisabled removes the charts that a Cluster disables, unless another chart requires

@@ -46,7 +46,7 @@ func TestBundleMergesReleasesAndValues(t *testing.T) {
 		},
 		HelmReleases: []baremetalv1.HelmRelease{{Name: "iam", Values: raw(`{"b":3}`)}, {Name: "store", Values: raw(`{"tls":{"on":null},"list":[3]}`)}},
 	}
-	got, err := bundleSpec(release.Wanted{Name: "mosk-1", KaaS: k, Management: true}, to, value)
+	got, err := bundleSpec(release.Wanted{Name: "mosk-1", KaaS: k, Management: true}, to, value, controllerChart{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestBundleMergesReleasesAndValues(t *testing.T) {
 		t.Errorf("bundle (-want +got):\n%s", diff)
 	}
 	// Another cluster has the charts of its ClusterRelease alone.
-	got, err = bundleSpec(release.Wanted{Name: "mosk-1", KaaS: k}, to, baremetalv1.ClusterProviderSpec{})
+	got, err = bundleSpec(release.Wanted{Name: "mosk-1", KaaS: k}, to, baremetalv1.ClusterProviderSpec{}, controllerChart{})
 	if err != nil || len(got.Releases) != 3 || string(got.Releases[1].Values.Raw) != `{"list":[1,2],"size":12345678901234567890,"tls":{"ca":"x","on":true}}` && got.Releases[1].Version != "1.0.0" {
 		t.Errorf("bundle of a MOSK cluster %s, %v", text(got), err)
 	}
@@ -80,7 +80,7 @@ func TestBundleMergesReleasesAndValues(t *testing.T) {
 		{"stroe", `{}`, `helmReleases: "stroe" is no chart of ClusterRelease "mosk-1"`},
 		{"store", `[1]`, `values of "store": give an object`},
 	} {
-		_, err := bundleSpec(release.Wanted{Name: "mosk-1", KaaS: k}, to, baremetalv1.ClusterProviderSpec{HelmReleases: []baremetalv1.HelmRelease{{Name: tt.name, Values: raw(tt.values)}}})
+		_, err := bundleSpec(release.Wanted{Name: "mosk-1", KaaS: k}, to, baremetalv1.ClusterProviderSpec{HelmReleases: []baremetalv1.HelmRelease{{Name: tt.name, Values: raw(tt.values)}}}, controllerChart{})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("values %s of %s: %v, want %q", tt.values, tt.name, err, tt.want)
 		}
@@ -160,7 +160,7 @@ func TestDisabledChartIsNotInTheBundle(t *testing.T) {
 		{"both", []baremetalv1.HelmRelease{{Name: "store", Enabled: off}, {Name: "app", Enabled: off}}, "log", ""},
 		{"the last counts", []baremetalv1.HelmRelease{{Name: "log", Enabled: off}, {Name: "log", Enabled: on}}, "store app log", ""},
 	} {
-		b, err := bundleSpec(w, to, baremetalv1.ClusterProviderSpec{HelmReleases: tt.value})
+		b, err := bundleSpec(w, to, baremetalv1.ClusterProviderSpec{HelmReleases: tt.value}, controllerChart{})
 		if tt.err != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("%s: %v, want %s", tt.name, err, tt.err)
@@ -188,7 +188,7 @@ func TestBundleOfTheOlderReleaseTypes(t *testing.T) {
 	k.Spec.HelmRepositories = []kaasv1.ReleaseRepository{{Name: "mosk", URL: "http://192.0.2.2"}, {Name: "kaas", URL: "http://192.0.2.3"}}
 	k.Spec.RegionalHelmReleases = []kaasv1.ReleaseChart{{Name: "squid", Chart: "kaas/squid"}}
 	value := baremetalv1.ClusterProviderSpec{KaaS: &baremetalv1.KaaS{Release: "kaas-2", RegionalHelmReleases: []baremetalv1.HelmRelease{{Name: "squid", Values: raw(`{"a":1}`)}}}}
-	got, err := bundleSpec(release.Wanted{Name: "mosk-1", KaaS: k, Management: true}, to, value)
+	got, err := bundleSpec(release.Wanted{Name: "mosk-1", KaaS: k, Management: true}, to, value, controllerChart{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestBundleOfTheOlderReleaseTypes(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("bundle (-want +got):\n%s", diff)
 	}
-	if got, err := bundleSpec(release.Wanted{Name: "mosk-1", KaaS: k}, to, baremetalv1.ClusterProviderSpec{}); err != nil || len(got.Releases) != 1 || len(got.Repositories) != 1 {
+	if got, err := bundleSpec(release.Wanted{Name: "mosk-1", KaaS: k}, to, baremetalv1.ClusterProviderSpec{}, controllerChart{}); err != nil || len(got.Releases) != 1 || len(got.Repositories) != 1 {
 		t.Errorf("bundle of a MOSK cluster %+v, %v", got, err)
 	}
 }

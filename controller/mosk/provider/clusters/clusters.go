@@ -74,6 +74,10 @@ type Config struct {
 	// Workload returns the API in which a cluster's nodes are; nil means that no Helm controller gets
 	// its account.
 	Workload func(ctx context.Context, namespace, cluster string) (workload.API, error)
+	// HelmChart is the URL of the chart of the Helm controller of Clusters whose ClusterRelease names
+	// none, where whoever makes the Clusters' APIs runs its pods; "" means that those have no
+	// controller of their own.
+	HelmChart string
 	// Balancer makes load balancers. Nil means that others make them: loadBalancerHost is
 	// their address.
 	Balancer Balancer
@@ -197,7 +201,11 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 	if err != nil {
 		return 0, fmt.Errorf("clusters: %w", err)
 	}
-	b, err := r.deploy(ctx, c, l, parts{endpoint: endpoint, proxy: secret, kubeconfig: kubeconfig}, &status)
+	chart, err := r.controllerChart(ctx, c, l, kubeconfig)
+	if err != nil {
+		return 0, fmt.Errorf("clusters: %w", err)
+	}
+	b, err := r.deploy(ctx, c, l, parts{endpoint: endpoint, proxy: secret, kubeconfig: kubeconfig, controller: chart}, &status)
 	var mistake *release.Error
 	if err != nil && !errors.As(err, &mistake) {
 		return 0, fmt.Errorf("clusters: %w", err)
@@ -223,7 +231,10 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 	if err := r.record(ctx, c, status, machines.Items, conditions...); err != nil {
 		return 0, err
 	}
-	if err := r.recordStages(ctx, c, machines.Items, b != nil); err != nil {
+	if err := r.recordController(ctx, l, b); err != nil {
+		return 0, fmt.Errorf("clusters: status of the LCMCluster: %w", err)
+	}
+	if err := r.recordStages(ctx, c, machines.Items, b); err != nil {
 		return 0, fmt.Errorf("clusters: ClusterDeploymentStatus: %w", err)
 	}
 	if after, err = r.credential(ctx, c, b); err != nil {
@@ -240,7 +251,8 @@ type parts struct {
 	endpoint   *lcmv1.Endpoint // endpoint of the load balancer
 	proxy      proxySecret
 	kubeconfig string // Secret of the Cluster's own API; "" means that it shares one
-	reboot     bool   // the machines that get the release are rebooted
+	controller controllerChart
+	reboot     bool // the machines that get the release are rebooted
 }
 
 // deploy writes the release's content to the LCMCluster and the HelmBundle, and notes the
@@ -281,7 +293,7 @@ func (r *Reconciler) deploy(ctx context.Context, c *clusterv1.Cluster, l *lcmv1.
 		refs.Previous = was
 	}
 	refs.Current, refs.Available = refOf(to), release.Upgrades(w, to.Name)
-	return r.bundle(ctx, c, w, to)
+	return r.bundle(ctx, c, w, to, p.controller)
 }
 
 func refOf(r *kaasv1.ClusterRelease) *baremetalv1.ReleaseRef {

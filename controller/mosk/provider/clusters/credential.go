@@ -1,10 +1,11 @@
 package clusters
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"maps"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -38,13 +39,10 @@ const (
 
 // credential writes the account of a Cluster's Helm controller to the Secret that the pods of its
 // chart mount, in the cluster's API, and returns when the token is due. A bundle without the chart
-// needs none. The chart's namespace may not exist yet.
+// needs none. The Secret is the chart's: it comes and goes with the release.
 func (r *Reconciler) credential(ctx context.Context, c *clusterv1.Cluster, b *lcmv1.HelmBundle) (time.Duration, error) {
-	if b == nil || r.Workload == nil {
-		return 0, nil
-	}
-	i := slices.IndexFunc(b.Spec.Releases, func(x lcmv1.HelmRelease) bool { return helmcontroller.Is(x.Chart, x.ChartURL) })
-	if i < 0 {
+	release := controllerRelease(b)
+	if release == nil || r.Workload == nil {
 		return 0, nil
 	}
 	api, err := r.Workload(ctx, c.Namespace, c.Name)
@@ -58,16 +56,17 @@ func (r *Reconciler) credential(ctx context.Context, c *clusterv1.Cluster, b *lc
 		return 0, err
 	}
 	s := &corev1.Secret{}
-	s.Namespace, s.Name = b.Spec.Releases[i].Namespace, helmcontroller.SecretName(b.Spec.Releases[i].Name)
-	if s.Namespace == "" {
-		s.Namespace = b.Namespace
-	}
-	err = api.Client.Get(ctx, client.ObjectKeyFromObject(s), s)
-	if client.IgnoreNotFound(err) != nil {
+	s.Namespace, s.Name = cmp.Or(release.Namespace, b.Namespace), helmcontroller.SecretName(release.Name)
+	switch err := api.Client.Get(ctx, client.ObjectKeyFromObject(s), s); {
+	case apierrors.IsNotFound(err) && !b.Status.ReleaseStatuses[release.Name].Success:
+		return 0, nil // Helm makes it: the watch of the bundle reports that
+	case apierrors.IsNotFound(err): // someone has deleted it
+		adopt(s, release.Name)
+	case err != nil:
 		return 0, fmt.Errorf("Secret %s/%s: %w", s.Namespace, s.Name, err)
 	}
 	bundle := b.Namespace + "/" + b.Name
-	if owner, exists := s.Data[helmcontroller.BundleKey]; err == nil && (!exists || string(owner) != bundle) {
+	if owner, exists := s.Data[helmcontroller.BundleKey]; exists && string(owner) != bundle || !ofRelease(s, release.Name) {
 		return 0, fmt.Errorf("Secret %s/%s exists, and is not that of HelmBundle %s: remove it, or rename the release", s.Namespace, s.Name, bundle)
 	}
 	expires, parseErr := time.Parse(time.RFC3339, s.Annotations[tokenExpires])
@@ -88,13 +87,25 @@ func (r *Reconciler) credential(ctx context.Context, c *clusterv1.Cluster, b *lc
 	metav1.SetMetaDataAnnotation(&s.ObjectMeta, tokenAccount, string(account.UID))
 	if before.ResourceVersion != "" {
 		err = api.Client.Patch(ctx, s, client.MergeFrom(before))
-	} else if err = api.Client.Create(ctx, s); apierrors.IsNotFound(err) { // Helm makes the namespace
-		return queue.SecretWait, nil
+	} else {
+		err = api.Client.Create(ctx, s)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("Secret %s/%s: %w", s.Namespace, s.Name, err)
 	}
 	return helmTokenTTL - helmTokenRemaining, nil
+}
+
+// adopt marks a Secret as one that Helm has made for a release in its namespace.
+func adopt(s *corev1.Secret, name string) {
+	s.Labels = maps.Clone(helmcontroller.Labels)
+	s.Labels[helmcontroller.InstanceLabel], s.Labels["app.kubernetes.io/managed-by"] = name, "Helm"
+	s.Annotations = map[string]string{helmcontroller.ReleaseAnnotation: name, helmcontroller.NamespaceAnnotation: s.Namespace}
+}
+
+// ofRelease reports whether Helm has made a Secret for a release in its namespace.
+func ofRelease(s *corev1.Secret, name string) bool {
+	return s.Annotations[helmcontroller.ReleaseAnnotation] == name && s.Annotations[helmcontroller.NamespaceAnnotation] == s.Namespace
 }
 
 // kubeconfigOf returns a kubeconfig of the management cluster, whose token is in a file beside it.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/workload"
 )
 
@@ -24,7 +25,7 @@ func TestHelmControllerGetsItsAccount(t *testing.T) {
 	l.r.Workload = func(context.Context, string, string) (workload.API, error) {
 		return workload.API{Client: l.Client}, nil
 	}
-	s, at := new(corev1.Secret), client.ObjectKey{Namespace: "kube-system", Name: "hc-management"}
+	s, at := new(corev1.Secret), client.ObjectKey{Namespace: "kube-system", Name: "hc-c1-management"}
 	l.pass()
 	if err := l.Get(t.Context(), at, s); err == nil {
 		t.Fatal("a Secret for a bundle without the chart")
@@ -33,6 +34,13 @@ func TestHelmControllerGetsItsAccount(t *testing.T) {
 	l.must(l.Get(t.Context(), client.ObjectKey{Name: "mosk-1"}, to))
 	to.Spec.Helm.Controller = &kaasv1.ReleaseChart{Name: "hc", Chart: "lab/helm-controller", Namespace: "kube-system"}
 	l.must(l.Update(t.Context(), to))
+	l.pass()
+	if err := l.Get(t.Context(), at, s); err == nil {
+		t.Fatal("a Secret before Helm has installed the chart")
+	}
+	s.Namespace, s.Name = at.Namespace, at.Name
+	s.Annotations = map[string]string{"meta.helm.sh/release-name": "hc-c1", "meta.helm.sh/release-namespace": "kube-system"}
+	l.must(l.Create(t.Context(), s))
 	l.pass()
 	l.must(l.Get(t.Context(), at, s))
 	k, err := clientcmd.Load(s.Data["kubeconfig"])
@@ -56,9 +64,30 @@ func TestHelmControllerGetsItsAccount(t *testing.T) {
 	if s.Annotations[tokenExpires] == expires {
 		t.Error("the token is not renewed with half an hour left")
 	}
-	s.Data = map[string][]byte{"of": []byte("another")}
-	l.must(l.Update(t.Context(), s))
-	if _, err := l.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err == nil {
-		t.Error("a Secret of another is taken over")
+	before := s.DeepCopy()
+	s.Data["bundle"] = []byte("lab/c2")
+	l.refuses(s, "of another bundle")
+	s = before.DeepCopy()
+	s.Data, s.Annotations = nil, nil
+	l.refuses(s, "that Helm has not made")
+	l.must(l.Delete(t.Context(), s))
+	b := new(lcmv1.HelmBundle)
+	l.must(l.Get(t.Context(), key, b))
+	b.Status.ReleaseStatuses = map[string]lcmv1.HelmReleaseStatus{"hc-c1": {Success: true}}
+	l.must(l.Status().Update(t.Context(), b))
+	l.pass()
+	l.must(l.Get(t.Context(), at, s)) // someone has deleted it
+	if s.Annotations["meta.helm.sh/release-name"] != "hc-c1" || s.Labels["app.kubernetes.io/managed-by"] != "Helm" || len(s.Data["token"]) == 0 {
+		t.Errorf("the Secret that was made again: %+v", s.ObjectMeta)
+	}
+}
+
+// refuses writes a Secret, and fails when the provider takes it over.
+func (l *lab) refuses(s *corev1.Secret, what string) {
+	l.t.Helper()
+	s.ResourceVersion = ""
+	l.must(l.Update(l.t.Context(), s))
+	if _, err := l.r.Reconcile(l.t.Context(), ctrl.Request{NamespacedName: key}); err == nil {
+		l.t.Errorf("a Secret %s is taken over", what)
 	}
 }

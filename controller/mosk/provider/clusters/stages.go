@@ -17,6 +17,7 @@ import (
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	ipamv1 "github.com/metalab-dev/metalab/controller/api/ipam/v1alpha1"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
+	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 )
 
 // networkChanged passes IpamHosts whose network becomes ready, or is ready no longer.
@@ -37,11 +38,17 @@ func (r *Reconciler) clusterOfMachine(ctx context.Context, o client.Object) []re
 type fact struct{ stage, waits string }
 
 // recordStages writes the history of the Cluster's deployment, if it has changed.
-func (r *Reconciler) recordStages(ctx context.Context, c *clusterv1.Cluster, machines []clusterv1.Machine, bundle bool) error {
+func (r *Reconciler) recordStages(ctx context.Context, c *clusterv1.Cluster, machines []clusterv1.Machine, b *lcmv1.HelmBundle) error {
 	network, err := r.networkWaits(ctx, c, machines)
 	if err != nil {
 		return err
 	}
+	current := new(kaasv1.ClusterDeploymentStatus)
+	err = r.Client.Get(ctx, client.ObjectKeyFromObject(c), current)
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	created := err == nil
 	s := c.Status.ProviderStatus
 	waits := func(condition string) string {
 		if i := slices.IndexFunc(s.Conditions, func(c baremetalv1.Condition) bool { return c.Type == condition && !c.Ready }); i >= 0 {
@@ -62,7 +69,7 @@ func (r *Reconciler) recordStages(ctx context.Context, c *clusterv1.Cluster, mac
 		facts = append(facts, fact{kaasv1.StageKubernetes, waits(ConditionKubernetes)})
 	}
 	helm := ""
-	if !bundle {
+	if b == nil {
 		helm = "the release has no HelmBundle yet: " + waits(ConditionRelease)
 	}
 	ready := ""
@@ -73,16 +80,17 @@ func (r *Reconciler) recordStages(ctx context.Context, c *clusterv1.Cluster, mac
 	if waits(ConditionMachines) != "" {
 		machinesWait = "not all Machines are ready"
 	}
+	if x := controllerRelease(b); x != nil || b == nil && hasStage(current, kaasv1.StageHelmController) {
+		message := helm
+		if x != nil && !deployed(b, x) {
+			message = "the release " + x.Name + " is not ready"
+		}
+		facts = append(facts, fact{kaasv1.StageHelmController, message})
+	}
 	facts = append(facts, fact{kaasv1.StageHelmBundle, helm}, fact{kaasv1.StageMachines, machinesWait}, fact{kaasv1.StageCluster, ready})
 	out := &kaasv1.ClusterDeploymentStatus{ObjectMeta: metav1.ObjectMeta{
 		Namespace: c.Namespace, Name: c.Name, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c, clusterv1.GroupVersion.WithKind("Cluster"))},
 	}}
-	current := new(kaasv1.ClusterDeploymentStatus)
-	err = r.Client.Get(ctx, client.ObjectKeyFromObject(c), current)
-	if client.IgnoreNotFound(err) != nil {
-		return err
-	}
-	created := err == nil
 	if created && !metav1.IsControlledBy(current, c) {
 		return fmt.Errorf("%q exists, and is not the Cluster's: remove it", current.Name)
 	}
@@ -101,6 +109,10 @@ func (r *Reconciler) recordStages(ctx context.Context, c *clusterv1.Cluster, mac
 		return nil
 	}
 	return r.patch(ctx, current, out)
+}
+
+func hasStage(s *kaasv1.ClusterDeploymentStatus, name string) bool {
+	return slices.ContainsFunc(s.Stages, func(x kaasv1.Stage) bool { return x.Name == name })
 }
 
 // progress returns the stages that follow from facts. A stage that was a success stays one; a
