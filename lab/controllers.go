@@ -72,6 +72,7 @@ type controllerConfig struct {
 	LabCA                string                // PEM of the authority that has signed ElementalCertificate
 	ElementalCertificate *tls.Certificate
 	ModuleIndex          string // see manager.Config
+	HelmChart            string // see manager.Config
 	BuildImages          bool   // see manager.Config
 }
 
@@ -136,7 +137,7 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 	s.api = rest.CopyConfig(c.API)
 	s.api.Wrap(s.link.wrap)
 	s.set, err = manager.New(ctx, manager.Config{
-		Workers: workers, Controllers: manager.NamesOf(c.Families...), ModuleIndex: c.ModuleIndex, BuildImages: c.BuildImages,
+		Workers: workers, Controllers: manager.NamesOf(c.Families...), ModuleIndex: c.ModuleIndex, HelmChart: c.HelmChart, BuildImages: c.BuildImages,
 		API: s.api, Identity: c.Identity, BMCs: s.pool, RootCAs: c.RootCAs,
 		Agents:   manager.Endpoint{URL: "https://" + s.inband.Addr().String(), Listener: s.inband},
 		Media:    manager.Endpoint{URL: "http://" + s.boot.Addr().String(), Listener: s.boot},
@@ -249,12 +250,14 @@ func (l *Lab) StartControllers(ctx context.Context) error {
 		Chance: func() float64 { lock.Lock(); defer lock.Unlock(); return chance.Float64() },
 		Log:    l.cfg.Log, Patience: patience, Inband: l.ports.Inband, Boot: l.ports.Boot, SecureBoot: l.ports.SecureBoot, Certificate: cert, Image: l.cfg.Image, Net: l.agents.net,
 		BuildPreprovisioningImage: l.cfg.BuildPreprovisioningImage, Drivers: l.drivers, DialControl: l.dialControl, Families: l.cfg.Settings.Families(), ModuleIndex: l.cfg.Settings.ModuleIndex,
+		HelmChart: l.helmChart(),
 		Elemental: registrations, ElementalCertificate: api.certificate, LabCA: api.ca, BuildImages: l.servesMachineConfig(),
 	})
 	if err != nil {
 		return err
 	}
 	l.controllers, l.started, l.metrics = s, true, metrics
+	l.process.Set(true)
 	if s.elemental != nil {
 		l.ports.Elemental = s.elemental.Addr().String()
 	}
@@ -276,6 +279,7 @@ func (l *Lab) StartControllers(ctx context.Context) error {
 func (l *Lab) KillControllers() {
 	if s := l.detachControllers(); s != nil {
 		s.Kill()
+		l.process.Set(l.ControllersRunning()) // not when the lab stops: its pods keep their state until it runs again
 	}
 }
 

@@ -38,6 +38,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/outbound"
 	"github.com/metalab-dev/metalab/emulator/rack/space"
 	"github.com/metalab-dev/metalab/guest/sandbox"
+	"github.com/metalab-dev/metalab/lab/helmpods"
 	"github.com/metalab-dev/metalab/lab/ownapi"
 	"github.com/metalab-dev/metalab/scenarios/images"
 	"github.com/metalab-dev/metalab/scenarios/registry"
@@ -124,6 +125,7 @@ type Lab struct {
 	kubeStarted chan struct{}
 	page        string           // URL of the lab's page, without a token; guarded by mu
 	registry    *registry.Server // registry of OS images; nil without the family machineconfig
+	process     helmpods.Process // that of the controllers, as the pods of Helm controllers have it
 	view        *view.Server
 
 	mu          sync.Mutex   // guards what others read while the lab starts
@@ -167,7 +169,7 @@ func Start(ctx context.Context, c Config) (_ *Lab, err error) {
 			err = errors.Join(err, w.Stop())
 		}
 	}()
-	for _, start := range []func(context.Context) error{w.startLab, w.startGateway, w.startFleet, w.startImages, w.startControl, w.startView, w.startKube, w.startObjects, w.startNodes, w.startMachineConfig, w.startClusterAPI, w.startWorkloads, w.startAgents} {
+	for _, start := range []func(context.Context) error{w.startLab, w.startGateway, w.startFleet, w.startImages, w.startControl, w.startView, w.startKube, w.startObjects, w.startNodes, w.startHelmPods, w.startMachineConfig, w.startClusterAPI, w.startWorkloads, w.startAgents} {
 		if err := start(w.ctx); err != nil {
 			return nil, err
 		}
@@ -177,6 +179,7 @@ func Start(ctx context.Context, c Config) (_ *Lab, err error) {
 			return nil, err
 		}
 	}
+	w.process.Set(w.ControllersRunning())
 	if err := w.writeFiles(); err != nil {
 		return nil, err
 	}

@@ -38,10 +38,8 @@ func (l *Lab) startWorkloads(context.Context) error {
 			Dir: filepath.Join(l.cfg.Dir, WorkloadsDir), Fsync: l.cfg.Fsync, FastPaths: kube.FastPathsWanted(), Log: logr.FromSlogHandler(l.cfg.Log.Handler()),
 			Space: l.space.Writable, Fatal: l.cfg.Fatal, Nodes: true, Workload: true,
 		},
-		Prepare: func(ctx context.Context, api *rest.Config) (func(context.Context) error, error) {
-			return l.prepareNodes(ctx, api, config.NodeAgents)
-		},
-		Work: queue.Work{Clock: labClock{l.clock}, Workers: apiStarts, Enter: l.clock.Enter, ClientClock: clientClock{l.clock}},
+		Prepare: l.prepareWorkload,
+		Work:    queue.Work{Clock: labClock{l.clock}, Workers: apiStarts, Enter: l.clock.Enter, ClientClock: clientClock{l.clock}},
 	})
 	if err != nil {
 		return fmt.Errorf("lab: %w", err)

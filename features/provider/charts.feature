@@ -36,12 +36,14 @@ Feature: Charts of the lab's repository
     And the operator puts the chart "echo 2.1.0" in the directory of charts
     Then the release "echo" of the HelmBundle "lab" is the chart "echo 2.1.0", and ready
 
-  Scenario: The chart of a cluster's Helm controller is installed, and its pod runs nowhere
+  Scenario: The chart of a Helm controller waits where no cluster gives it an account
     Given a lab with host OS configuration
     When the operator creates the HelmBundle "lab" with the lab's repository and the releases:
       """
       - {name: helm-controller, chart: lab/helm-controller, values: {namespaces: [default, kube-system]}}
       """
-    Then the release "helm-controller" of the HelmBundle "lab" is the chart "helm-controller 1.0.0", and not ready
-    When the operator runs kubectl get deployment,serviceaccount,role,rolebinding -l app.kubernetes.io/name=helm-controller -o name
-    Then kubectl prints deployment.apps/helm-controller serviceaccount/helm-controller role.rbac.authorization.k8s.io/helm-controller role.rbac.authorization.k8s.io/helm-controller-self rolebinding.rbac.authorization.k8s.io/helm-controller rolebinding.rbac.authorization.k8s.io/helm-controller-self
+    Then the release "helm-controller" of the HelmBundle "lab" is the chart "helm-controller 1.1.0", and not ready
+    When the operator runs kubectl get deployment,secret,serviceaccount,role,rolebinding -l app.kubernetes.io/name=helm-controller -o name
+    Then kubectl prints deployment.apps/helm-controller secret/helm-controller-management serviceaccount/helm-controller role.rbac.authorization.k8s.io/helm-controller role.rbac.authorization.k8s.io/helm-controller-self rolebinding.rbac.authorization.k8s.io/helm-controller rolebinding.rbac.authorization.k8s.io/helm-controller-self
+    When the operator runs kubectl get pods -l app.kubernetes.io/instance=helm-controller -o 'jsonpath={.items[*].status.containerStatuses[*].state.waiting.reason}'
+    Then kubectl prints CreateContainerConfigError

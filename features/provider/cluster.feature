@@ -15,6 +15,7 @@ Feature: Load balancer, credential and stages of a cluster
       Network prepared: InProgress
       Load balancers created: NotStarted
       IAM objects created: Success
+      Helm-controller deployed: Success
       HelmBundle created: Success
       All machines of the cluster are ready: NotStarted
       Cluster is ready: NotStarted
@@ -27,6 +28,7 @@ Feature: Load balancer, credential and stages of a cluster
       Network prepared: Success
       Load balancers created: Success
       IAM objects created: Success
+      Helm-controller deployed: Success
       HelmBundle created: Success
       All machines of the cluster are ready: Success
       Cluster is ready: Success

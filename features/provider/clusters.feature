@@ -36,7 +36,7 @@ Feature: Two clusters in one lab
     And the Kubernetes API of "c1" has the Helm release "cluster-settings"
     And the upgrade of "c2-w" waits for the locks of its cluster
     And the agent of "c2-w" executes nothing more
-    And the Kubernetes API of "c2" has no Helm release
+    And the Kubernetes API of "c2" does not have the Helm release "cluster-settings"
     When the operator requests the graceful reboot of the cluster "c1"
     Then the machines "c1-w" were rebooted for the request "c1"
     And the server of "c2-w" has not booted again

@@ -48,7 +48,7 @@ func (s *scenario) awaitRelease(ctx context.Context, name, bundle string, ok fun
 		b := &lcmv1.HelmBundle{ObjectMeta: day2Meta(bundle)}
 		err := s.kube.Get(ctx, client.ObjectKeyFromObject(b), b)
 		status := b.Status.ReleaseStatuses[name]
-		return ok(status), fmt.Sprintf("%+v", status), err
+		return ok(status), fmt.Sprintf("%+v", status), client.IgnoreNotFound(err) // the provider makes that of a Cluster
 	})
 }
 

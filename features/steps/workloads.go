@@ -30,12 +30,12 @@ func (s *scenario) registerWorkloads(sc *stepRegistry) {
 			return slices.Contains(names, name), fmt.Sprintf("it has %s; the HelmBundle has the release %s, status %+v", strings.Join(names, ", "), b.Spec.Release, b.Status), err
 		})
 	})
-	sc.NegativeStep(`^the Kubernetes API of "([^"]*)" has no Helm release$`, "asserts, once each controller has reconciled every object, that no release is installed in a Cluster's API", func(ctx context.Context, cluster string) error {
+	sc.NegativeStep(`^the Kubernetes API of "([^"]*)" does not have the Helm release "([^"]*)"$`, "asserts, once each controller has reconciled every object, that this release is not installed in a Cluster's API", func(ctx context.Context, cluster, name string) error {
 		if err := s.letDay2ControllersAct(ctx); err != nil {
 			return err
 		}
 		names, err := s.helmReleases(ctx, cluster)
-		if err == nil && len(names) > 0 {
+		if err == nil && slices.Contains(names, name) {
 			err = fmt.Errorf("it has %s", strings.Join(names, ", "))
 		}
 		return err

@@ -438,13 +438,19 @@ var Table = []Row{
 	{
 		// An agent in process runs over systest, backed by a machine's disks.
 		Package: "lab",
-		May:     []string{"emulator/...", "controller/...", "agent/...", "guest/...", "agent/sys/systest", "version", "fixtures", "scenarios/charts", "scenarios/images", "scenarios/registry", "scenarios/view", "lab/clusterapi", "lab/ownapi", "lab/pxe"},
+		May:     []string{"emulator/...", "controller/...", "agent/...", "guest/...", "agent/sys/systest", "version", "fixtures", "scenarios/charts", "scenarios/images", "scenarios/registry", "scenarios/view", "lab/clusterapi", "lab/helmpods", "lab/ownapi", "lab/pxe"},
 		Tests:   []string{"scenarios/sample"},
 	},
 	{
 		// It stands in for Cluster API's controllers, and knows no emulated server.
 		Package: "lab/clusterapi",
 		May:     []string{"guest/node", "controller/api/...", "controller/elemental/condition", "controller/elemental/object", "controller/reconcile/queue"},
+	},
+	{
+		// It stands in for the cluster that runs the chart's pods, and installs no chart.
+		Package: "lab/helmpods",
+		May:     []string{"controller/mosk/helmcontroller", "controller/reconcile/queue"},
+		Tests:   []string{"controller/config", "controller/kube", "scenarios/patience"},
 	},
 	{
 		Package: "lab/ownapi",
