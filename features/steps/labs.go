@@ -351,7 +351,7 @@ func (b *testLab) reset(ctx context.Context, servers []control.Host) error {
 		}
 	}
 	if b.kind.has(config.HOC) {
-		if err := errors.Join(b.deleteDay2(ctx), b.deleteNetworks(ctx), b.deleteAgentAccounts(ctx), b.deleteNodes(ctx), b.deleteCharts(ctx)); err != nil {
+		if err := errors.Join(b.deleteDay2(ctx), b.deleteNetworks(ctx), b.deleteAgentAccounts(ctx), b.deleteNodes(ctx), b.deleteRegisteredAgain(ctx), b.deleteCharts(ctx)); err != nil {
 			return err
 		}
 	}

@@ -74,6 +74,12 @@ func (b *testLab) deleteNodes(ctx context.Context) error {
 	return errors.Join(append(errs, b.kube.DeleteAllOf(ctx, &corev1.ServiceAccount{}, client.InNamespace(lab.NodeAccounts), account))...)
 }
 
+// deleteRegisteredAgain deletes the Nodes that agents have registered between their deletion and that of
+// the accounts: no machine has such a Node, and so nothing removes it.
+func (b *testLab) deleteRegisteredAgain(ctx context.Context) error {
+	return b.kube.DeleteAllOf(ctx, &corev1.Node{})
+}
+
 func (s *scenario) setNodeData(ctx context.Context, what, name string) error {
 	if what == "runs" {
 		return s.setUnits(ctx, name, "lab-agent-node")
