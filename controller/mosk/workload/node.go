@@ -27,40 +27,47 @@ const (
 	providerPrefix = "metal3://"
 )
 
-// Untied returns why a Node is not that of a machine, "" when it is. The name of a Node proves
-// nothing: the host name of a machine is what its LCMMachine says, which others than its agent may
-// write. In an API that clusters share, a Node is the machine's when the machine's own account has
+// Tie is whether a Node is that of a machine.
+type Tie struct {
+	Why    string // why it is not; "" when it is
+	Others bool   // it is another machine's; else nobody knows whose it is
+}
+
+// TieOf returns whether a Node is that of a machine. The name of a Node proves nothing: the host name of a
+// machine is what its LCMMachine says, which others than its agent may write. In an API that clusters share, a Node is the machine's when the machine's own account has
 // registered it, or when spec.providerID has the UID of the BareMetalHost that the Machine has
 // claimed in its namespace. In an API of the cluster's own every Node is, unless one of the two says
 // that it is another machine's. management reads Machines and BareMetalHosts.
-func Untied(ctx context.Context, management client.Reader, n *corev1.Node, machine client.ObjectKey, own bool) (string, error) {
+func TieOf(ctx context.Context, management client.Reader, n *corev1.Node, machine client.ObjectKey, own bool) (Tie, error) {
 	account, _ := strings.CutPrefix(n.Annotations[agentAnnotation], userPrefix)
 	namespace, name, _ := strings.Cut(account, ":")
 	if own && namespace == NodeAccounts {
 		if name == machine.Name {
-			return "", nil
+			return Tie{}, nil
 		}
-		return fmt.Sprintf("Node %s is that of the Machine %s: give one of the two another host name", n.Name, name), nil
+		return others("Node %s is that of the Machine %s: give one of the two another host name", n.Name, name), nil
 	}
 	if of, ok := strings.CutSuffix(name, lcmSuffix); ok {
 		owner := client.ObjectKey{Namespace: namespace, Name: of}
 		if owner == machine {
-			return "", nil
+			return Tie{}, nil
 		}
-		return fmt.Sprintf("Node %s is that of LCMMachine %s: give one of the two another host name, or its Cluster a Kubernetes API of its own (annotation %s)", n.Name, owner, Annotation), nil
+		return others("Node %s is that of LCMMachine %s: give one of the two another host name, or its Cluster a Kubernetes API of its own (annotation %s)", n.Name, owner, Annotation), nil
 	}
 	uid, provided := strings.CutPrefix(n.Spec.ProviderID, providerPrefix)
 	if own && !provided {
-		return "", nil
+		return Tie{}, nil
 	}
 	if provided {
 		h, err := hostOf(ctx, management, machine)
 		if err != nil || h != nil && uid != "" && uid == string(h.UID) {
-			return "", err
+			return Tie{}, err
 		}
 	}
-	return fmt.Sprintf("Node %s is not known to be that of LCMMachine %s: the account of the machine's agent has not registered it, and its spec.providerID is not %sUID of the machine's BareMetalHost", n.Name, machine, providerPrefix), nil
+	return Tie{Why: fmt.Sprintf("Node %s is not known to be that of LCMMachine %s: the account of the machine's agent has not registered it: set its spec.providerID to %sUID, with the UID of the machine's BareMetalHost", n.Name, machine, providerPrefix)}, nil
 }
+
+func others(format string, args ...any) Tie { return Tie{fmt.Sprintf(format, args...), true} }
 
 // hostOf returns the BareMetalHost that a Machine names and has claimed, in its namespace; nil when
 // there is none.

@@ -161,9 +161,9 @@ func TestNodesAreTiedToMachines(t *testing.T) {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w-0", Annotations: map[string]string{agentAnnotation: tt.account}}}
 		n.Spec.ProviderID = tt.provider
 		namespace, name, _ := strings.Cut(tt.machine, "/")
-		why, err := Untied(t.Context(), c, n, client.ObjectKey{Namespace: namespace, Name: name}, tt.own)
-		if err != nil || (why == "") != (tt.want == "") || !strings.Contains(why, tt.want) {
-			t.Errorf("Untied(Node of %q, %q, machine %s, own %t) = %q, %v, want %q", tt.account, tt.provider, tt.machine, tt.own, why, err, tt.want)
+		tie, err := TieOf(t.Context(), c, n, client.ObjectKey{Namespace: namespace, Name: name}, tt.own)
+		if err != nil || (tie.Why == "") != (tt.want == "") || !strings.Contains(tie.Why, tt.want) || tie.Others != strings.HasPrefix(tt.want, "Node w-0 is that of") {
+			t.Errorf("TieOf(Node of %q, %q, machine %s, own %t) = %+v, %v, want %q", tt.account, tt.provider, tt.machine, tt.own, tie, err, tt.want)
 		}
 	}
 }

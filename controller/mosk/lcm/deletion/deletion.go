@@ -205,8 +205,8 @@ func (r *Reconciler) removeNode(ctx context.Context, api workload.API, m *lcmv1.
 	if err := api.Client.Get(ctx, client.ObjectKey{Name: item.Node(m)}, &n); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	why, err := workload.Untied(ctx, r.Client, &n, client.ObjectKeyFromObject(m), api.Own)
-	if why != "" || err != nil {
+	tie, err := workload.TieOf(ctx, r.Client, &n, client.ObjectKeyFromObject(m), api.Own)
+	if tie.Why != "" || err != nil {
 		return err
 	}
 	if api.Own {
@@ -219,7 +219,7 @@ func (r *Reconciler) removeNode(ctx context.Context, api workload.API, m *lcmv1.
 			if o.Name == m.Name || !o.DeletionTimestamp.IsZero() || o.Spec.ClusterName != m.Spec.ClusterName || item.Node(o) != item.Node(m) {
 				continue
 			}
-			if why, err := workload.Untied(ctx, r.Client, &n, client.ObjectKeyFromObject(o), api.Own); why == "" || err != nil {
+			if tie, err := workload.TieOf(ctx, r.Client, &n, client.ObjectKeyFromObject(o), api.Own); tie.Why == "" || err != nil {
 				return err
 			}
 		}

@@ -129,18 +129,18 @@ func (s Service) walk(ctx context.Context, r Request, stages []stage, during, af
 	if err != nil {
 		return Progress{}, fmt.Errorf("maintenance: %w", err)
 	}
-	foreign := ""
+	var tie workload.Tie
 	if v.exists = n != nil; v.exists {
-		if foreign, err = workload.Untied(ctx, s.Client, n, r.Machine, api.Own); err != nil {
+		if tie, err = workload.TieOf(ctx, s.Client, n, r.Machine, api.Own); err != nil {
 			return Progress{}, fmt.Errorf("maintenance: LCMMachine %s: %w", r.Machine, err)
 		}
 	}
 	switch {
-	case foreign == "" || after == "": // what was demanded before is given back
-	case r.Reason == lcmv1.ReasonDelete:
+	case tie.Why == "" || after == "": // what was demanded before is given back
+	case r.Reason == lcmv1.ReasonDelete && tie.Others: // this machine has none
 		return Progress{Done: true}, v.report(ctx, after, "")
 	default:
-		return Progress{Stage: StageNodeRequested, Message: foreign, After: drain.Interval}, v.report(ctx, during, foreign)
+		return Progress{Stage: StageNodeRequested, Message: tie.Why, After: drain.Interval}, v.report(ctx, during, tie.Why)
 	}
 	for _, st := range stages {
 		reached, message, err := st.reach(v, ctx)

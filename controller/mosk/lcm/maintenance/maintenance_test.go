@@ -80,6 +80,7 @@ func TestMaintenance(t *testing.T) {
 		{"absent-node", leavesANodeThatNobodyHas},
 		{"cluster-name", doesNotWaitForAClusterOfTheSameName},
 		{"lost-node", takesTheRequestsOfWhoHasLostTheNode},
+		{"unknown-node", waitsForTheTieOfADeletedNode},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))

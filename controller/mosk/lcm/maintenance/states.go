@@ -110,10 +110,10 @@ func (r *States) reconcile(ctx context.Context, key types.NamespacedName) (after
 
 // node is the node of an LCMClusterState.
 type node struct {
-	foreign   string // why it is not the cluster's; "" means that it is
-	unmissed  bool   // a drain is done when the Node does not exist
-	untouched bool   // the Node does not exist, and would be anybody's
-	isRemoved bool   // the machine is deleted
+	tie       workload.Tie // to a machine of the cluster
+	unmissed  bool         // a drain is done when the Node does not exist
+	untouched bool         // the Node does not exist, and would be anybody's
+	isRemoved bool         // the machine is deleted
 }
 
 // nodeOf returns the node of a state. Whoever may write LCMClusterStates may name any node in one: the
@@ -123,7 +123,7 @@ type node struct {
 func (r *States) nodeOf(ctx context.Context, api workload.API, s *lcmv1.LCMClusterState) (node, error) {
 	out := node{isRemoved: s.Annotations[lcmv1.ClusterStateReasonAnnotation] == string(lcmv1.ReasonDelete)}
 	if wrong := validation.IsDNS1123Subdomain(s.Spec.Arg); len(wrong) > 0 {
-		out.foreign = fmt.Sprintf("spec.arg: %.64q is no name of a Node: %s", s.Spec.Arg, wrong[0])
+		out.tie.Why = fmt.Sprintf("spec.arg: %.64q is no name of a Node: %s", s.Spec.Arg, wrong[0])
 		return out, nil
 	}
 	var all lcmv1.LCMMachineList
@@ -143,16 +143,12 @@ func (r *States) nodeOf(ctx context.Context, api workload.API, s *lcmv1.LCMClust
 		return out, err
 	}
 	for i := range machines {
-		why, err := workload.Untied(ctx, r.Client, n, client.ObjectKeyFromObject(&machines[i]), api.Own)
-		if err != nil {
+		if out.tie, err = workload.TieOf(ctx, r.Client, n, client.ObjectKeyFromObject(&machines[i]), api.Own); out.tie.Why == "" || err != nil {
 			return out, err
-		}
-		if out.foreign = why; why == "" {
-			return out, nil
 		}
 	}
 	if len(machines) == 0 && !api.Own {
-		out.foreign = fmt.Sprintf("spec.arg: Node %s is that of no LCMMachine of the cluster %q in the namespace", s.Spec.Arg, s.Spec.ClusterName)
+		out.tie.Why = fmt.Sprintf("spec.arg: Node %s is that of no LCMMachine of the cluster %q in the namespace", s.Spec.Arg, s.Spec.ClusterName)
 	}
 	return out, nil
 }
@@ -184,8 +180,8 @@ func decide(ctx context.Context, d *drain.Service, s *lcmv1.LCMClusterState, n n
 		return next, 0, d.Uncordon(ctx, s.Spec.Arg, owner)
 	}
 	switch {
-	case n.foreign != "":
-		next.Value, next.Message = strconv.FormatBool(n.isRemoved), n.foreign
+	case n.tie.Why != "":
+		next.Value, next.Message = strconv.FormatBool(n.isRemoved && n.tie.Others), n.tie.Why
 		return next, drain.Lease / 3, nil
 	case n.untouched && n.unmissed:
 		next.Value, next.Message = "true", ""

@@ -169,3 +169,25 @@ func takesTheRequestsOfWhoHasLostTheNode(p plant) {
 		p.Errorf("the request is of %q, error %v; want lost-node/w-14", theirs.Annotations[ofAnnotation], err)
 	}
 }
+
+// A graceful deletion does not skip the drain of a Node that may be the machine's.
+func waitsForTheTieOfADeletedNode(p plant) {
+	r := p.machine("unknown-node", "w-15")
+	r.Reason = lcmv1.ReasonDelete
+	p.entered(r, StageDrained, "")
+	n := nodeOf("unknown-node", "w-15")
+	if err := p.Get(p.Context(), client.ObjectKeyFromObject(n), n); err != nil {
+		p.Fatal(err)
+	}
+	n.Annotations = nil
+	if err := p.Update(p.Context(), n); err != nil {
+		p.Fatal(err)
+	}
+	const why = "Node host-w-15 is not known to be that of LCMMachine unknown-node/w-15: the account of the machine's agent has not registered it: set its spec.providerID to metal3://UID, with the UID of the machine's BareMetalHost"
+	p.entered(r, StageNodeRequested, why)
+	p.step(r)
+	var s lcmv1.LCMClusterState
+	if err := p.Get(p.Context(), client.ObjectKey{Namespace: "unknown-node", Name: StateName("w-15")}, &s); err != nil || s.Status.Value != "false" || s.Status.Message != why {
+		p.Errorf("the state is %+v, error %v; want false, %s", s.Status, err, why)
+	}
+}

@@ -50,11 +50,11 @@ func (r *Reconciler) observeNode(ctx context.Context, f *facts) error {
 	case err != nil:
 		return fmt.Errorf("machines: Node %s: %w", item.Node(f.lcm), err)
 	default:
-		why, err := workload.Untied(ctx, r.Client, n, client.ObjectKeyFromObject(f.machine), api.Own)
+		tie, err := workload.TieOf(ctx, r.Client, n, client.ObjectKeyFromObject(f.machine), api.Own)
 		if err != nil {
 			return fmt.Errorf("machines: Node %s: %w", n.Name, err)
 		}
-		if why == "" {
+		if tie.Why == "" {
 			f.node = n
 		}
 	}
