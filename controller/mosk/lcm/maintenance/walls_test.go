@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -189,5 +190,66 @@ func waitsForTheTieOfADeletedNode(p plant) {
 	var s lcmv1.LCMClusterState
 	if err := p.Get(p.Context(), client.ObjectKey{Namespace: "unknown-node", Name: StateName("w-15")}, &s); err != nil || s.Status.Value != "false" || s.Status.Message != why {
 		p.Errorf("the state is %+v, error %v; want false, %s", s.Status, err, why)
+	}
+}
+
+// Clusters that share an API: a lock that names another one does not count.
+func ignoresLocksOfOtherClusters(p plant) {
+	r := p.machine("other-clusters", "w-7")
+	lock := &lcmv1.ClusterWorkloadLock{
+		ObjectMeta: metav1.ObjectMeta{Name: "of-another", Annotations: map[string]string{"metalab.dev/of": "elsewhere/other-clusters"}},
+		Spec:       lcmv1.ClusterWorkloadLockSpec{ControllerName: "c"},
+	}
+	p.create(lock)
+	p.entered(r, StageDrained, "")
+	lock.Annotations["metalab.dev/of"] = "other-clusters/other-clusters"
+	if err := p.Update(p.Context(), lock); err != nil {
+		p.Fatal(err)
+	}
+	p.entered(r, StageClusterLocks, "")
+	p.answer(lock, &lock.Status, lcmv1.WorkloadLockStatus{State: lcmv1.LockInactive})
+	p.entered(r, StageDrained, "")
+}
+
+// Two machines of one host name share an API: the Node is that of the first.
+func leavesTheNodeOfAnotherMachine(p plant) {
+	r := p.machine("foreign-node", "w-8")
+	n := &corev1.Node{}
+	if err := p.Get(p.Context(), client.ObjectKey{Name: "host-w-8"}, n); err != nil {
+		p.Fatal(err)
+	}
+	n.Annotations = map[string]string{"metalab.dev/node-agent": "system:serviceaccount:other:w-8-lcm-agent"}
+	if err := p.Update(p.Context(), n); err != nil {
+		p.Fatal(err)
+	}
+	message := "Node host-w-8 is that of LCMMachine other/w-8: give one of the two another host name," +
+		" or its Cluster a Kubernetes API of its own (annotation metalab.dev/kubernetes-api)"
+	p.entered(r, StageNodeRequested, message)
+	p.status(r, lcmv1.CordonDraining, message)
+	p.missing(&lcmv1.NodeMaintenanceRequest{ObjectMeta: metav1.ObjectMeta{Name: "host-w-8"}})
+	r.Reason = lcmv1.ReasonDelete // which needs no Node
+	p.entered(r, "", "")
+	if p.unschedulable(r) {
+		p.Error("the other machine's node is cordoned")
+	}
+
+	// A state that was written before the other machine had the Node.
+	r.Reason = lcmv1.ReasonUpgrade
+	n.Annotations = nodeOf("foreign-node", "w-8").Annotations
+	if err := p.Update(p.Context(), n); err != nil {
+		p.Fatal(err)
+	}
+	p.entered(r, StageDrained, "")
+	n.Annotations = map[string]string{"metalab.dev/node-agent": "system:serviceaccount:other:w-8-lcm-agent"}
+	if err := p.Update(p.Context(), n); err != nil {
+		p.Fatal(err)
+	}
+	p.step(r)
+	var s lcmv1.LCMClusterState
+	if err := p.Get(p.Context(), client.ObjectKey{Namespace: "foreign-node", Name: "cd-w-8"}, &s); err != nil {
+		p.Fatal(err)
+	}
+	if s.Status.Value != "false" || s.Status.Message != message || p.unschedulable(r) {
+		p.Errorf("the state is %+v, the node unschedulable: %t", s.Status, p.unschedulable(r))
 	}
 }
