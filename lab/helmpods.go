@@ -42,7 +42,7 @@ func (l *Lab) startHelmPods(context.Context) error {
 	return err
 }
 
-// helmPods returns what makes the pods of the Helm controllers in an API.
+// helmPods returns the function that makes the pods of the Helm controllers in an API.
 func (l *Lab) helmPods(api *rest.Config) (run func(context.Context) error, err error) {
 	p, err := helmpods.New(helmpods.Config{
 		API: api, Process: &l.process, Log: logr.FromSlogHandler(l.cfg.Log.Handler()),
@@ -54,8 +54,8 @@ func (l *Lab) helmPods(api *rest.Config) (run func(context.Context) error, err e
 	return p.Run, nil
 }
 
-// prepareWorkload gives the API of a Cluster what its nodes and its Helm controller need, and returns
-// what runs beside it.
+// prepareWorkload gives the API of a Cluster the rights of node agents. The function that it returns
+// runs beside the API: it keeps the lifecycle of the nodes, and the pods of the Helm controller.
 func (l *Lab) prepareWorkload(ctx context.Context, api *rest.Config) (run func(context.Context) error, err error) {
 	lifecycle, err := l.prepareNodes(ctx, api, config.NodeAgents)
 	if err != nil {

@@ -66,7 +66,7 @@ func newDemoDay2(o *options) *cobra.Command {
 		Long: `Start a lab with the family hoc if none is up, and apply, as YAML that stays in the
 directory day2 of the lab's state: three BareMetalHosts; a Cluster with its releases, a chart
 of the lab's repository and three Machines; two modules and a HostOSConfiguration. Show each
-state, the Nodes that the servers become, the Helm release, the state items that the LCM agents
+state, the Nodes that the servers become, the Helm releases, the state items that the LCM agents
 in the servers execute, and the files that these have changed.
 
 The modules are Ansible playbooks, which run in the emulated servers: ansible-playbook must be

@@ -3,10 +3,10 @@
 // pods are ready while the lab's controllers run, and not ready while they are stopped.
 //
 // It acts on the Deployment of a release of that chart alone: one with the chart's labels, which Helm
-// has installed, and whose pods mount the Secret of the controller's account. For it the package does
-// what a cluster does: the ReplicaSet of each template, a pod for each replica, their statuses, and
-// the rollout of a new template. The pods are on no Node, since no server runs them: a server that is
-// drained, rebooted or deleted evicts none of them, and none keeps a drain waiting.
+// has installed, and whose pods mount the Secret of the controller's account. As a cluster would, it
+// makes the ReplicaSet of each template and a pod for each replica, writes their statuses, and rolls
+// out a new template. The pods are on no Node, since no server runs them: a server that is drained,
+// rebooted or deleted evicts none of them, and none keeps a drain waiting.
 package helmpods
 
 import (

@@ -30,8 +30,8 @@ const (
 	maxAnnotation      = "deployment.kubernetes.io/max-replicas"
 )
 
-// reconcile brings the ReplicaSets and pods of a Deployment to its spec. What it deletes no more, as
-// the dependents of a Deployment that is gone, the API's garbage collector deletes.
+// reconcile brings the ReplicaSets and pods of a Deployment to its spec. The API's garbage collector
+// deletes those of a Deployment that is gone.
 func (p *Pods) reconcile(ctx context.Context, key client.ObjectKey) error {
 	runs, known := p.Process.state()
 	if !known { // the lab is starting: its pods keep the state that they had

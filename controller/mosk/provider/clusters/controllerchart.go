@@ -22,15 +22,15 @@ import (
 // Lease of the management cluster, and one stands by.
 const replicasOfHA = 2
 
-// controllerChart is what a Cluster adds to the chart of its Helm controller.
+// controllerChart has the part of a Cluster in the chart of its Helm controller.
 type controllerChart struct {
 	url      string // the chart of a release that names none; "" means none
 	sharedBy string // the Cluster, where it shares its API with others; "" in an API of its own
 	ha       bool   // LCMCluster.spec.helmControllerHAEnabled
 }
 
-// controllerChart returns what a Cluster adds. kubeconfig is the Secret of its own API. The default
-// chart is not installed in a cluster of the user's, whose nodes have no image of the lab.
+// controllerChart returns that of a Cluster. kubeconfig is the Secret of its own API. A cluster of the
+// user's gets no default chart: its nodes have no image of the lab.
 func (r *Reconciler) controllerChart(ctx context.Context, c *clusterv1.Cluster, l *lcmv1.LCMCluster, kubeconfig string) (controllerChart, error) {
 	out := controllerChart{url: r.HelmChart, ha: l != nil && l.Spec.HelmControllerHAEnabled}
 	switch {
