@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,8 +39,8 @@ func bmcKeys(h *metal3.BareMetalHost) []string {
 	return []string{net.JoinHostPort(name, strconv.Itoa(int(a.Port))) + strings.TrimRight(a.Path, "/")}
 }
 
-// checkAddressConflict returns an error if another host has the BMC address. Of two unregistered hosts
-// the older one is registered.
+// checkAddressConflict returns an error if a registered host has the BMC address. One that is not
+// registered may know no account of the BMC, and keeps nobody from it.
 func (r *Reconciler) checkAddressConflict(ctx context.Context, h *metal3.BareMetalHost) error {
 	for _, key := range bmcKeys(h) {
 		var l metal3.BareMetalHostList
@@ -47,12 +48,16 @@ func (r *Reconciler) checkAddressConflict(ctx context.Context, h *metal3.BareMet
 			return fmt.Errorf("hosts of BMC address %s: %w", key, err)
 		}
 		for i := range l.Items {
-			if other := &l.Items[i]; other.UID != h.UID && registersFirst(other, h) {
-				return fmt.Errorf("BMC address %s is that of BareMetalHost %s/%s: correct spec.bmc.address, or remove one of the two", key, other.Namespace, other.Name)
+			if other := &l.Items[i]; other.UID != h.UID && other.Status.Provisioning.ID != "" {
+				return addressConflict(key, other)
 			}
 		}
 	}
 	return nil
+}
+
+func addressConflict(key string, other *metal3.BareMetalHost) error {
+	return fmt.Errorf("BMC address %s is that of BareMetalHost %s/%s: correct spec.bmc.address, or remove one of the two", key, other.Namespace, other.Name)
 }
 
 // sharedUUIDs are those that boards have whose maker has set none.
@@ -70,37 +75,55 @@ func systemID(s bmc.System) string {
 	return uuid.NewSHA1(uuid.NameSpaceOID, []byte("metal3.io system "+id.String())).String()
 }
 
-// checkSystemConflict returns an error if another host has the system, by another address: it is
-// registered, or this process registers it at the moment.
+// checkSystemConflict returns an error if another host has the system, which has answered: a host that
+// is registered for it by another address, or one that this process registers at the moment.
 func (r *Reconciler) checkSystemConflict(ctx context.Context, h *metal3.BareMetalHost, s bmc.System) error {
-	id := systemID(s)
-	if id == "" || h.Status.Provisioning.State != metal3.StateRegistering || h.Status.Provisioning.ID != "" {
+	if h.Status.Provisioning.State != metal3.StateRegistering || h.Status.Provisioning.ID != "" {
 		return nil
 	}
-	conflict := func(with client.MatchingFields) error {
-		var l metal3.BareMetalHostList
-		if err := r.Client.List(ctx, &l, with); err != nil {
-			return fmt.Errorf("hosts of system %s: %w", s.UUID, err)
+	id, key := systemID(s), strings.Join(bmcKeys(h), "")
+	if id != "" {
+		other, err := r.another(ctx, h, client.MatchingFields{indexSystem: id})
+		if err != nil {
+			return err
 		}
-		for i := range l.Items {
-			if other := &l.Items[i]; other.UID != h.UID {
-				return fmt.Errorf("the system with the UUID %s is that of BareMetalHost %s/%s, whose BMC address is %s: correct spec.bmc.address, or remove one of the two",
-					s.UUID, other.Namespace, other.Name, other.Spec.BMC.Address)
-			}
+		if other != nil {
+			return systemConflict(s, other)
 		}
-		return nil
 	}
-	if err := conflict(client.MatchingFields{indexSystem: id}); err != nil {
-		return err
+	for {
+		holder := r.memory.claim(h.UID, key, id)
+		if holder == "" {
+			return nil
+		}
+		switch other, err := r.another(ctx, h, client.MatchingFields{indexUID: string(holder)}); {
+		case err != nil:
+			return err
+		case other == nil:
+			r.memory.forget(holder) // it is gone
+		case slices.Contains(bmcKeys(other), key):
+			return addressConflict(key, other)
+		default:
+			return systemConflict(s, other)
+		}
 	}
-	holder := r.memory.claim(h.UID, id)
-	if holder == "" {
-		return nil
+}
+
+func systemConflict(s bmc.System, other *metal3.BareMetalHost) error {
+	return fmt.Errorf("the system with the UUID %s is that of BareMetalHost %s/%s, whose BMC address is %s: correct spec.bmc.address, or remove one of the two",
+		s.UUID, other.Namespace, other.Name, other.Spec.BMC.Address)
+}
+
+// another returns a host other than h; nil when there is none.
+func (r *Reconciler) another(ctx context.Context, h *metal3.BareMetalHost, with client.MatchingFields) (*metal3.BareMetalHost, error) {
+	var l metal3.BareMetalHostList
+	if err := r.Client.List(ctx, &l, with); err != nil {
+		return nil, fmt.Errorf("hosts of the same system: %w", err)
 	}
-	if err := conflict(client.MatchingFields{indexUID: string(holder)}); err != nil {
-		return err
+	for i := range l.Items {
+		if l.Items[i].UID != h.UID {
+			return &l.Items[i], nil
+		}
 	}
-	r.memory.forget(holder) // it is gone
-	r.memory.claim(h.UID, id)
-	return nil
+	return nil, nil //nolint:nilnil // documented
 }

@@ -20,7 +20,7 @@ type hostMemory struct {
 	reading      *bmcReading  // the BMC's state while the host waits for its agent
 	slot         slotState    // place among the hosts that are served at a time
 	inventory    *inventoryReading
-	system       string // ID of the system that the host was registered for
+	bmc, system  string // key of the BMC and ID of the system that the host was registered for
 }
 
 // memories holds a hostMemory for each host that has something to remember. The
@@ -59,17 +59,17 @@ func (m *memories) set(uid types.UID, change func(*hostMemory)) {
 	m.hosts[uid] = h
 }
 
-// claim remembers that a host is registered for a system, unless another host is: then it returns its
-// UID.
-func (m *memories) claim(uid types.UID, system string) (holder types.UID) {
+// claim remembers that a host is registered for a BMC and a system, unless another host is: then it
+// returns its UID. system is "" where it is not known.
+func (m *memories) claim(uid types.UID, bmc, system string) (holder types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for other, h := range m.hosts {
-		if other != uid && h.system == system {
+		if other != uid && (h.bmc == bmc || h.system == system && system != "") {
 			return other
 		}
 	}
-	m.set(uid, func(h *hostMemory) { h.system = system })
+	m.set(uid, func(h *hostMemory) { h.bmc, h.system = bmc, system })
 	return ""
 }
 

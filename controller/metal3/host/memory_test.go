@@ -19,7 +19,7 @@ func fullMemory(t *testing.T, now time.Time) hostMemory {
 	t.Helper()
 	m := hostMemory{
 		softOff: &now, power: &powerChange{target: bmc.On, first: now, latest: now}, silentSince: &now, dataRetry: &dataRetry{at: now},
-		restartedFor: "boot", reading: &bmcReading{at: now}, slot: slotResting, inventory: &inventoryReading{next: now}, system: "id",
+		restartedFor: "boot", reading: &bmcReading{at: now}, slot: slotResting, inventory: &inventoryReading{next: now}, bmc: "bmc", system: "id",
 	}
 	for v, i := reflect.ValueOf(m), 0; i < v.NumField(); i++ {
 		if v.Field(i).IsZero() {

@@ -52,8 +52,8 @@ func (r *Reconciler) checkMACConflict(ctx context.Context, h *metal3.BareMetalHo
 	return nil
 }
 
-// registersFirst orders hosts with the same MAC address or BMC: registered ones
-// first, then by age.
+// registersFirst orders hosts with the same MAC address: registered ones first,
+// then by age.
 func registersFirst(a, b *metal3.BareMetalHost) bool {
 	if ra, rb := a.Status.Provisioning.ID != "", b.Status.Provisioning.ID != ""; ra != rb {
 		return ra
