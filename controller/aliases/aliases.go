@@ -5,6 +5,7 @@ package aliases
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
@@ -14,15 +15,16 @@ import (
 // and 16 bytes for each value.
 const maxBytes = 4 << 20
 
-// Check returns an error when the aliases of the first document of a text make it large or endless.
-// The error quotes nothing of the text. A text that is no YAML has none: its decoder says so.
+// Check returns an error when the aliases of the first document of a text make it large or endless, and
+// when a text that may have aliases is no YAML: another decoder may take what this one does not. The
+// error quotes nothing of the text.
 func Check(text []byte) error {
 	if !bytes.ContainsRune(text, '*') { // which is in front of each alias (YAML 1.2.2, §7.1)
 		return nil
 	}
 	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return nil
+	if yaml.Unmarshal(text, &doc) != nil {
+		return errors.New("it is no YAML")
 	}
 	return sizes{}.add(&doc)
 }

@@ -16,7 +16,9 @@ func TestCheck(t *testing.T) {
 		{"a few", "a: &a {b: c}\nd: [*a, *a]", ""},
 		{"merge", "a: &a {b: c}\nd: {<<: *a, e: f}", ""},
 		{"empty", "", ""},
-		{"no YAML", "a: [*", ""},
+		{"no YAML", "a: [", ""}, // its decoder says so
+		{"no YAML, with an alias", "a: &a [x]\nb: [*a", "it is no YAML"},
+		{"an unknown alias", "a: *b", "it is no YAML"},
 		{"an asterisk", "a: 'x * y'", ""},
 		{"doubled 40 times", doubled, "with its aliases the document has more than 4194304 bytes: repeat less"},
 		{"a long text", "a: &a " + strings.Repeat("x", 1<<16) + "\nb: [" + strings.Repeat("*a, ", 100) + "*a]", "line 2: with its aliases"},
