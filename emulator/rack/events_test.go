@@ -111,7 +111,7 @@ func trusting(h *listener) rack.Config {
 func TestSubscriberGetsPowerEvents(t *testing.T) {
 	hook := listen(t)
 	l := racktest.Start(t, trusting(hook))
-	subscribe(t, l, fmt.Sprintf(`{"Destination":%q,"VerifyCertificate":true}`, hook.URL))
+	subscribe(t, l, fmt.Sprintf(`{"Protocol":"Redfish","Destination":%q,"VerifyCertificate":true}`, hook.URL))
 	hook.take()
 	if err := l.First().Power(t.Context(), "On"); err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func TestSubscriberGetsPowerEvents(t *testing.T) {
 func TestSubscriberIsVerifiedByItsCertificate(t *testing.T) {
 	hook := listen(t)
 	l := racktest.Start(t, rack.Config{Media: outbound.Config{RootCAs: x509.NewCertPool()}})
-	uri := subscribe(t, l, fmt.Sprintf(`{"Destination":%q,"VerifyCertificate":true,"DeliveryRetryPolicy":"RetryForever"}`, hook.URL))
+	uri := subscribe(t, l, fmt.Sprintf(`{"Protocol":"Redfish","Destination":%q,"VerifyCertificate":true,"DeliveryRetryPolicy":"RetryForever"}`, hook.URL))
 	if got := hook.take(); len(got) != 0 {
 		t.Errorf("an untrusted subscriber got %q", got)
 	}
@@ -160,7 +160,7 @@ func TestEventsArriveInOrder(t *testing.T) {
 	run := func() []string {
 		hook := listen(t)
 		l := racktest.Start(t, trusting(hook))
-		subscribe(t, l, fmt.Sprintf(`{"Destination":%q}`, hook.URL))
+		subscribe(t, l, fmt.Sprintf(`{"Protocol":"Redfish","Destination":%q}`, hook.URL))
 		for _, kind := range []string{"On", "ForceRestart", "ForceOff"} {
 			if err := l.First().Power(t.Context(), kind); err != nil {
 				t.Fatal(err)
@@ -178,7 +178,7 @@ func TestEventsArriveInOrder(t *testing.T) {
 func TestUnreachableSubscriberIsRetried(t *testing.T) {
 	hook := listen(t)
 	l := racktest.Start(t, trusting(hook))
-	uri := subscribe(t, l, fmt.Sprintf(`{"Destination":%q,"ResourceTypes":["SessionService"]}`, hook.URL))
+	uri := subscribe(t, l, fmt.Sprintf(`{"Protocol":"Redfish","Destination":%q,"ResourceTypes":["SessionService"]}`, hook.URL))
 	health := func() string {
 		_, _, body := ask(t, l, "GET", uri, "")
 		var d struct {
@@ -216,7 +216,7 @@ func TestSubscriptionsSurviveARestart(t *testing.T) {
 	c := trusting(hook)
 	c.Dir = t.TempDir()
 	l := racktest.Start(t, c)
-	uri := subscribe(t, l, fmt.Sprintf(`{"Destination":%q,"Context":"mine","HttpHeaders":[{"X-Key":"k"}]}`, hook.URL))
+	uri := subscribe(t, l, fmt.Sprintf(`{"Protocol":"Redfish","Destination":%q,"Context":"mine","HttpHeaders":[{"X-Key":"k"}]}`, hook.URL))
 	before := l.First().BMC().Subscribers.List[0]
 	l.Stop()
 	hook.take()
@@ -240,7 +240,7 @@ func TestSubscriptionsSurviveARestart(t *testing.T) {
 func TestHeartbeatEventsAreSent(t *testing.T) {
 	hook := listen(t)
 	l := racktest.Start(t, trusting(hook))
-	subscribe(t, l, fmt.Sprintf(`{"Destination":%q,"SendHeartbeat":true,"HeartbeatIntervalMinutes":5,"ResourceTypes":["Drive"]}`, hook.URL))
+	subscribe(t, l, fmt.Sprintf(`{"Protocol":"Redfish","Destination":%q,"SendHeartbeat":true,"HeartbeatIntervalMinutes":5,"ResourceTypes":["Drive"]}`, hook.URL))
 	for range 3 {
 		l.Advance(5 * time.Minute)
 	}
@@ -263,7 +263,7 @@ func TestMetricReportsAreSent(t *testing.T) {
 	}))
 	defer hook.Close()
 	l := racktest.Start(t, rack.Config{})
-	subscribe(t, l, fmt.Sprintf(`{"Destination":%q,"EventFormatType":"MetricReport","Context":"mine"}`, hook.URL))
+	subscribe(t, l, fmt.Sprintf(`{"Protocol":"Redfish","Destination":%q,"EventFormatType":"MetricReport","Context":"mine"}`, hook.URL))
 	status, at, answer := ask(t, l, "POST", "/redfish/v1/TelemetryService/MetricReportDefinitions",
 		`{"Name":"power","MetricReportDefinitionType":"Periodic","Schedule":{"RecurrenceInterval":"PT60S"},"Metrics":[{"MetricId":"TotalPower"}],"ReportActions":["RedfishEvent"]}`)
 	if status != 201 {

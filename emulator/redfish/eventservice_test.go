@@ -71,29 +71,30 @@ func TestInvalidSubscriptionIsRejected(t *testing.T) {
 	s := newService(t, newHost(t))
 	for _, tt := range []struct{ name, with, key, property string }{
 		{"no destination", `"Protocol":"Redfish"`, "PropertyMissing", "Destination"},
+		{"no protocol", `"Destination":"https://a.test"`, "PropertyMissing", "Protocol"},
 		{"another protocol", `"Destination":"https://a.test","Protocol":"FTP"`, "PropertyValueNotInList", "Protocol"},
 		{"a protocol that is not spoken", `"Destination":"https://a.test","Protocol":"SNMPv3"`, "PropertyValueNotInList", "Protocol"},
-		{"no address", `"Destination":"somewhere"`, "PropertyValueFormatError", "Destination"},
-		{"no host", `"Destination":"https://:443/"`, "PropertyValueFormatError", "Destination"},
-		{"another scheme", `"Destination":"ftp://a.test/"`, "PropertyValueFormatError", "Destination"},
-		{"a number", `"Destination":7`, "PropertyValueTypeError", "Destination"},
-		{"a stream", `"Destination":"https://a.test","SubscriptionType":"SSE"`, "PropertyValueNotInList", "SubscriptionType"},
-		{"an unknown format", `"Destination":"https://a.test","EventFormatType":"Poem"`, "PropertyValueNotInList", "EventFormatType"},
-		{"an unknown registry", `"Destination":"https://a.test","RegistryPrefixes":["Base","Bogus"]`, "PropertyValueNotInList", "RegistryPrefixes"},
-		{"no array", `"Destination":"https://a.test","RegistryPrefixes":"Base"`, "PropertyValueTypeError", "RegistryPrefixes"},
-		{"prefix included and excluded", `"Destination":"https://a.test","RegistryPrefixes":["Base"],"ExcludeRegistryPrefixes":["Base"]`, "PropertyValueConflict", "ExcludeRegistryPrefixes"},
-		{"no message", `"Destination":"https://a.test","MessageIds":["Success"]`, "PropertyValueFormatError", "MessageIds"},
-		{"an unknown type", `"Destination":"https://a.test","ResourceTypes":["Toaster"]`, "PropertyValueNotInList", "ResourceTypes"},
-		{"an unknown severity", `"Destination":"https://a.test","Severities":["Bad"]`, "PropertyValueNotInList", "Severities"},
-		{"nothing there", `"Destination":"https://a.test","OriginResources":[{"@odata.id":"/redfish/v1/Systems/9"}]`, "PropertyValueIncorrect", "OriginResources"},
-		{"no resource", `"Destination":"https://a.test","OriginResources":[{"@odata.id":"/etc/passwd"}]`, "PropertyValueFormatError", "OriginResources"},
-		{"no link", `"Destination":"https://a.test","OriginResources":["/redfish/v1/Systems/1"]`, "PropertyValueTypeError", "OriginResources"},
-		{"reserved header", `"Destination":"https://a.test","HttpHeaders":[{"Content-Length":"1"}]`, "PropertyValueError", "HttpHeaders"},
-		{"two lines", `"Destination":"https://a.test","HttpHeaders":[{"A":"b\r\nC: d"}]`, "PropertyValueError", "HttpHeaders"},
-		{"no time", `"Destination":"https://a.test","SendHeartbeat":true,"HeartbeatIntervalMinutes":0`, "PropertyValueOutOfRange", "HeartbeatIntervalMinutes"},
-		{"heartbeat interval without heartbeat", `"Destination":"https://a.test","HeartbeatIntervalMinutes":5`, "PropertyValueConflict", "HeartbeatIntervalMinutes"},
-		{"an unknown policy", `"Destination":"https://a.test","DeliveryRetryPolicy":"Never"`, "PropertyValueNotInList", "DeliveryRetryPolicy"},
-		{"an unknown property", `"Destination":"https://a.test","Bogus":1`, "PropertyUnknown", "Bogus"},
+		{"no address", `"Protocol":"Redfish","Destination":"somewhere"`, "PropertyValueFormatError", "Destination"},
+		{"no host", `"Protocol":"Redfish","Destination":"https://:443/"`, "PropertyValueFormatError", "Destination"},
+		{"another scheme", `"Protocol":"Redfish","Destination":"ftp://a.test/"`, "PropertyValueFormatError", "Destination"},
+		{"a number", `"Protocol":"Redfish","Destination":7`, "PropertyValueTypeError", "Destination"},
+		{"a stream", `"Protocol":"Redfish","Destination":"https://a.test","SubscriptionType":"SSE"`, "PropertyValueNotInList", "SubscriptionType"},
+		{"an unknown format", `"Protocol":"Redfish","Destination":"https://a.test","EventFormatType":"Poem"`, "PropertyValueNotInList", "EventFormatType"},
+		{"an unknown registry", `"Protocol":"Redfish","Destination":"https://a.test","RegistryPrefixes":["Base","Bogus"]`, "PropertyValueNotInList", "RegistryPrefixes"},
+		{"no array", `"Protocol":"Redfish","Destination":"https://a.test","RegistryPrefixes":"Base"`, "PropertyValueTypeError", "RegistryPrefixes"},
+		{"prefix included and excluded", `"Protocol":"Redfish","Destination":"https://a.test","RegistryPrefixes":["Base"],"ExcludeRegistryPrefixes":["Base"]`, "PropertyValueConflict", "ExcludeRegistryPrefixes"},
+		{"no message", `"Protocol":"Redfish","Destination":"https://a.test","MessageIds":["Success"]`, "PropertyValueFormatError", "MessageIds"},
+		{"an unknown type", `"Protocol":"Redfish","Destination":"https://a.test","ResourceTypes":["Toaster"]`, "PropertyValueNotInList", "ResourceTypes"},
+		{"an unknown severity", `"Protocol":"Redfish","Destination":"https://a.test","Severities":["Bad"]`, "PropertyValueNotInList", "Severities"},
+		{"nothing there", `"Protocol":"Redfish","Destination":"https://a.test","OriginResources":[{"@odata.id":"/redfish/v1/Systems/9"}]`, "PropertyValueIncorrect", "OriginResources"},
+		{"no resource", `"Protocol":"Redfish","Destination":"https://a.test","OriginResources":[{"@odata.id":"/etc/passwd"}]`, "PropertyValueFormatError", "OriginResources"},
+		{"no link", `"Protocol":"Redfish","Destination":"https://a.test","OriginResources":["/redfish/v1/Systems/1"]`, "PropertyValueTypeError", "OriginResources"},
+		{"reserved header", `"Protocol":"Redfish","Destination":"https://a.test","HttpHeaders":[{"Content-Length":"1"}]`, "PropertyValueError", "HttpHeaders"},
+		{"two lines", `"Protocol":"Redfish","Destination":"https://a.test","HttpHeaders":[{"A":"b\r\nC: d"}]`, "PropertyValueError", "HttpHeaders"},
+		{"no time", `"Protocol":"Redfish","Destination":"https://a.test","SendHeartbeat":true,"HeartbeatIntervalMinutes":0`, "PropertyValueOutOfRange", "HeartbeatIntervalMinutes"},
+		{"heartbeat interval without heartbeat", `"Protocol":"Redfish","Destination":"https://a.test","HeartbeatIntervalMinutes":5`, "PropertyValueConflict", "HeartbeatIntervalMinutes"},
+		{"an unknown policy", `"Protocol":"Redfish","Destination":"https://a.test","DeliveryRetryPolicy":"Never"`, "PropertyValueNotInList", "DeliveryRetryPolicy"},
+		{"an unknown property", `"Protocol":"Redfish","Destination":"https://a.test","Bogus":1`, "PropertyUnknown", "Bogus"},
 	} {
 		w := call(t, s, "admin", "POST", resource.SubscriptionsURI, "{"+tt.with+"}")
 		keys, infos := errorOf(t, w)
@@ -101,10 +102,10 @@ func TestInvalidSubscriptionIsRejected(t *testing.T) {
 			t.Errorf("%s: %s %q about %q, want %s about %s", tt.name, w.Result().Status, keys, infos[0].Related, tt.key, tt.property)
 		}
 	}
-	if w := call(t, s, "", "POST", resource.SubscriptionsURI, `{"Destination":"https://a.test"}`); w.Code != 401 {
+	if w := call(t, s, "", "POST", resource.SubscriptionsURI, `{"Protocol":"Redfish","Destination":"https://a.test"}`); w.Code != 401 {
 		t.Errorf("without login: %d", w.Code)
 	}
-	if w := call(t, s, "reader", "POST", resource.SubscriptionsURI, `{"Destination":"https://a.test"}`); w.Code != 403 {
+	if w := call(t, s, "reader", "POST", resource.SubscriptionsURI, `{"Protocol":"Redfish","Destination":"https://a.test"}`); w.Code != 403 {
 		t.Errorf("as a reader: %d", w.Code)
 	}
 	if body, _ := get(t, s, resource.SubscriptionsURI); body["Members@odata.count"] != 0.0 {
@@ -114,8 +115,8 @@ func TestInvalidSubscriptionIsRejected(t *testing.T) {
 
 func TestSubscriptionIsOwnedByItsCreator(t *testing.T) {
 	s := newService(t, newHost(t))
-	mine := call(t, s, "operator", "POST", resource.SubscriptionsURI, `{"Destination":"https://a.test"}`).Header().Get("Location")
-	others, _ := subscribeTo(t, s, `{"Destination":"https://b.test"}`)
+	mine := call(t, s, "operator", "POST", resource.SubscriptionsURI, `{"Protocol":"Redfish","Destination":"https://a.test"}`).Header().Get("Location")
+	others, _ := subscribeTo(t, s, `{"Protocol":"Redfish","Destination":"https://b.test"}`)
 	for uri, want := range map[string]int{mine: 204, others: 403} {
 		if w := call(t, s, "operator", "DELETE", uri, ""); w.Code != want {
 			t.Errorf("%s; want %d", shape("DELETE", uri, "", w), want)
@@ -126,9 +127,9 @@ func TestSubscriptionIsOwnedByItsCreator(t *testing.T) {
 func TestSubscriptionLimit(t *testing.T) {
 	s := newService(t, newHost(t))
 	for range bmc.MaxSubscriptions {
-		subscribeTo(t, s, `{"Destination":"https://a.test"}`)
+		subscribeTo(t, s, `{"Protocol":"Redfish","Destination":"https://a.test"}`)
 	}
-	w := call(t, s, "admin", "POST", resource.SubscriptionsURI, `{"Destination":"https://a.test"}`)
+	w := call(t, s, "admin", "POST", resource.SubscriptionsURI, `{"Protocol":"Redfish","Destination":"https://a.test"}`)
 	if keys, _ := errorOf(t, w); w.Code != 503 || keys[0] != "EventSubscriptionLimitExceeded" {
 		t.Errorf("one more: %d %q", w.Code, keys)
 	}
@@ -192,7 +193,7 @@ func summaries(records []map[string]any) []string {
 func TestEventsAreDelivered(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
-	_, id := subscribeTo(t, s, `{"Destination":"https://a.test","Context":"mine"}`)
+	_, id := subscribeTo(t, s, `{"Protocol":"Redfish","Destination":"https://a.test","Context":"mine"}`)
 	first := posted(t, h, id)
 	if diff := cmp.Diff([]string{"ResourceCreated " + id}, summaries(first)); diff != "" {
 		t.Errorf("events of the creation of the subscription (-want +got):\n%s", diff)
@@ -231,7 +232,7 @@ func TestEventsAreDelivered(t *testing.T) {
 func TestEventRecordProperties(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
-	_, id := subscribeTo(t, s, `{"Destination":"https://a.test","Context":"mine"}`)
+	_, id := subscribeTo(t, s, `{"Protocol":"Redfish","Destination":"https://a.test","Context":"mine"}`)
 	posted(t, h, id)
 	h.pass(90 * time.Minute)
 	posted(t, h, id)
@@ -285,7 +286,7 @@ func TestSubscriptionFiltersSelectEvents(t *testing.T) {
 	} {
 		h := newHost(t)
 		s := newService(t, h)
-		_, id := subscribeTo(t, s, `{"Destination":"https://a.test",`+tt.filter+`}`)
+		_, id := subscribeTo(t, s, `{"Protocol":"Redfish","Destination":"https://a.test",`+tt.filter+`}`)
 		h.posted = nil
 		h.hear(h.powerOn())
 		logIn(t, s, "reader")
@@ -304,7 +305,7 @@ func TestSubscriptionFiltersSelectEvents(t *testing.T) {
 func TestIncludeOriginOfCondition(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
-	body := `{"Destination":"https://a.test","IncludeOriginOfCondition":true,"MessageIds":["ResourceEvent.ResourceCreated","ResourceEvent.ResourceChanged"]}`
+	body := `{"Protocol":"Redfish","Destination":"https://a.test","IncludeOriginOfCondition":true,"MessageIds":["ResourceEvent.ResourceCreated","ResourceEvent.ResourceChanged"]}`
 	w := call(t, s, "operator", "POST", resource.SubscriptionsURI, body)
 	id := strings.TrimPrefix(w.Header().Get("Location"), resource.SubscriptionsURI+"/")
 	h.posted = nil
@@ -321,8 +322,8 @@ func TestIncludeOriginOfCondition(t *testing.T) {
 func TestSubmitTestEvent(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
-	_, id := subscribeTo(t, s, `{"Destination":"https://a.test"}`)
-	_, deaf := subscribeTo(t, s, `{"Destination":"https://b.test","Severities":["Critical"],"RegistryPrefixes":["Base"]}`)
+	_, id := subscribeTo(t, s, `{"Protocol":"Redfish","Destination":"https://a.test"}`)
+	_, deaf := subscribeTo(t, s, `{"Protocol":"Redfish","Destination":"https://b.test","Severities":["Critical"],"RegistryPrefixes":["Base"]}`)
 	h.posted = nil
 	submit := resource.EventServiceURI + "/Actions/EventService.SubmitTestEvent"
 	complete := map[string]any{
@@ -372,7 +373,7 @@ func TestSubmitTestEvent(t *testing.T) {
 func TestSubscriptionSuspendAndResume(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
-	uri, id := subscribeTo(t, s, `{"Destination":"https://a.test"}`)
+	uri, id := subscribeTo(t, s, `{"Protocol":"Redfish","Destination":"https://a.test"}`)
 	state := func() any {
 		body, _ := get(t, s, uri)
 		return body["Status"].(map[string]any)["State"]
@@ -404,14 +405,14 @@ func TestEventServicePatch(t *testing.T) {
 			t.Errorf("%s", shape("PATCH", resource.EventServiceURI, bad, w))
 		}
 	}
-	_, id := subscribeTo(t, s, `{"Destination":"https://a.test"}`)
+	_, id := subscribeTo(t, s, `{"Protocol":"Redfish","Destination":"https://a.test"}`)
 	call(t, s, "admin", "PATCH", resource.EventServiceURI, `{"ServiceEnabled":false}`)
 	h.posted = nil
 	logIn(t, s, "admin")
 	if got := posted(t, h, id); got != nil {
 		t.Errorf("while the service is disabled, events %v are sent", got)
 	}
-	w = call(t, s, "admin", "POST", resource.SubscriptionsURI, `{"Destination":"https://b.test"}`)
+	w = call(t, s, "admin", "POST", resource.SubscriptionsURI, `{"Protocol":"Redfish","Destination":"https://b.test"}`)
 	if keys, _ := errorOf(t, w); w.Code != 503 || keys[0] != "ServiceDisabled" {
 		t.Errorf("%s", shape("POST", resource.SubscriptionsURI, "", w))
 	}

@@ -29,6 +29,11 @@ Feature: Events
     Then the response is 400 with "PropertyValueNotInList"
 
   @E8
+  Scenario: A subscription without a Protocol is refused
+    When the client sends POST EventService/Subscriptions {"Destination": "https://192.0.2.1/"}
+    Then the response is 400 with "PropertyMissing"
+
+  @E8
   Scenario: An event is delivered again until the receiver accepts it
     Given an event receiver subscribes with {}
     And the receiver answers with 503

@@ -33,6 +33,8 @@ func TestClientsSeeBmcweb(t *testing.T) {
 				"/redfish/v1/Managers/bmc/VirtualMedia/Slot_1#Actions/#VirtualMedia.InsertMedia": "map",
 			}},
 			{Source: "virtual_media.hpp, validateParams: no http", Method: "POST", Path: "/redfish/v1/Managers/bmc/VirtualMedia/Slot_1/Actions/VirtualMedia.InsertMedia", Body: `{"Image":"IMAGE"}`, Status: 400, Says: "ResourceAtUriInUnknownFormat"},
+			{Source: "event_service.hpp: Protocol is no std::optional", Method: "POST", Path: "/redfish/v1/EventService/Subscriptions", Body: `{"Destination":"https://192.0.2.1/"}`, Status: 400, Says: "PropertyMissing"},
+			{Source: "account_service.hpp: RoleId is User by default, which getPrivilegeFromRoleId lacks", Method: "POST", Path: "/redfish/v1/AccountService/Accounts", Body: `{"UserName":"joe","Password":"joes-Pa55word"}`, Status: 400, Says: "PropertyValueNotInList"},
 			{Source: "virtual_media.hpp has no PATCH", Method: "PATCH", Path: "/redfish/v1/Managers/bmc/VirtualMedia/Slot_1", Body: `{"Image":"IMAGE"}`, Status: 405},
 		},
 		"openbmc-mtjade": {

@@ -35,6 +35,11 @@ var Record = dialect.Record{
 	Protocol:       protocol(),
 	Presentation: dialect.Presentation{
 		URIMappings: uriMappings(), Hidden: hidden(), Transforms: transforms(), RejectRules: rejectRules(),
+		InputAliases: []dialect.InputAlias{
+			// [V] account_service.hpp: a POST takes an account without RoleId for a User,
+			// which is none of the roles, so that it is refused as one.
+			{ResourceType: "ManagerAccountCollection", Method: "POST", Path: "RoleId", Default: "User", DefaultWith: []string{"UserName", "Password"}},
+		},
 		// [V] redfish-core/src/error_messages.cpp: error.code is the first message's, as
 		// in the standard.
 	},

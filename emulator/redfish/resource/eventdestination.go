@@ -101,7 +101,7 @@ var subscriptionCreate = create{
 	maxMembers: func(View) int { return bmc.MaxSubscriptions + bmc.MaxStreams },
 	Inputs: []Input{
 		{Name: "Destination", Kind: Text, Required: true, form: isDestination},
-		{Name: "Protocol", Kind: Text, Allowed: OneOf("Redfish")},
+		{Name: "Protocol", Kind: Text, Required: true, Allowed: OneOf("Redfish")},
 		{Name: "SubscriptionType", Kind: Text, Allowed: OneOf("RedfishEvent")},
 		{Name: "EventFormatType", Kind: Text, Allowed: eventFormats},
 		{Name: "Name", Kind: Text}, {Name: "Description", Kind: Text}, {Name: "Id", Kind: Text}, // ignored: the service assigns it
