@@ -20,7 +20,7 @@ var found = map[string]string{
 	"dell-r640":         "accounts-are-slots jobs-blocked session-limit",
 	"dell-r730":         "accounts-are-slots extendedinfo-object jobs-blocked no-sessions",
 	"dell-r760":         "accounts-are-slots jobs-blocked session-limit",
-	"dell-r770":         "accounts-are-slots boot-readonly-use-settings etag-required jobs-blocked session-limit",
+	"dell-r770":         "boot-readonly-use-settings etag-required jobs-blocked session-limit",
 	"fujitsu-rx2530-m6": "etag-required session-limit",
 	"fujitsu-rx2540-m7": "etag-required session-limit",
 	"gigabyte-r282":     "etag-required session-limit vmedia-missing-params",

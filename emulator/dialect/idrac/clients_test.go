@@ -82,6 +82,17 @@ func TestClientsSeeAnIDRAC(t *testing.T) {
 				"/redfish/v1/Managers/iDRAC.Embedded.1#Oem/Dell":               "map",
 				"/redfish/v1/Managers/iDRAC.Embedded.1#VirtualMedia/@odata.id": "/redfish/v1/Systems/System.Embedded.1/VirtualMedia",
 			}},
+			{Source: "libredfish #26: no legacy boot", Method: "PATCH", Path: "/redfish/v1/Systems/System.Embedded.1/Bios/Settings", Body: `{"Attributes":{"BootMode":"Bios"}}`, Status: 400, Says: "BootMode", Shows: map[string]any{
+				"/redfish/v1/Systems/System.Embedded.1/Bios#Attributes/BootMode":                            "Uefi",
+				"/redfish/v1/Systems/System.Embedded.1/Bios#Attributes/RedirAfterBoot":                      nil,
+				"/redfish/v1/Systems/System.Embedded.1#Boot/BootSourceOverrideMode@Redfish.AllowableValues": "[UEFI]",
+			}},
+			{Source: "libredfish #26: no legacy boot", Method: "PATCH", Path: "/redfish/v1/Systems/System.Embedded.1/Settings", Match: "ETAG", Body: `{"Boot":{"BootSourceOverrideMode":"Legacy"}}`, Status: 400, Says: "SYS426"},
+			{Source: "infra-controller #6358: no account where none was made", Method: "GET", Path: "/redfish/v1/AccountService/Accounts/7", Status: 404},
+			{Source: "issue 342 of Dell's scripts: an account by POST", Method: "POST", Path: "/redfish/v1/AccountService/Accounts", Body: `{"UserName":"ops","Password":"ops-Pa55word","RoleId":"Operator","Enabled":true}`, Status: 201, Shows: map[string]any{
+				"/redfish/v1/AccountService/Accounts/3#UserName": "ops",
+			}},
+			{Source: "issue 342 of Dell's scripts: which can be deleted", Method: "DELETE", Path: "/redfish/v1/AccountService/Accounts/3", Status: 204},
 			{Source: "gofish #511: Boot is read-only", Method: "PATCH", Path: "/redfish/v1/Systems/System.Embedded.1", Body: `{"Boot":{"BootSourceOverrideTarget":"Pxe","BootSourceOverrideEnabled":"Once"}}`, Status: 405},
 			{Source: "gofish #511: and set at the settings", Method: "PATCH", Path: "/redfish/v1/Systems/System.Embedded.1/Settings", Match: "ETAG", Body: `{"Boot":{"BootSourceOverrideTarget":"Pxe","BootSourceOverrideEnabled":"Once"}}`, Status: 200, Shows: map[string]any{
 				"/redfish/v1/Systems/System.Embedded.1#@Redfish.Settings/SettingsObject/@odata.id": "/redfish/v1/Systems/System.Embedded.1/Settings",

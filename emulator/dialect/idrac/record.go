@@ -222,6 +222,17 @@ func eight(g generation) dialect.Record {
 func ten(g generation) dialect.Record {
 	r := record(g)
 	r.BMC.Slots = r.BMC.Slots[:1] // [V: only the first is of use to ironic]
+	// An account is made by a POST [V: issue 342 of Dell's scripts], and one that was not
+	// made is not there [V: github.com/dsx-ai-factory/infra-controller/issues/6358, R670 and
+	// R770 with 1.30.30.50]. The number of accounts is iDRAC 9's [K].
+	r.BMC.Accounts.Fixed = false
+	// Servers of this generation start by UEFI alone [V: libredfish#26; registries/dell-17g.yaml].
+	const mode = "Boot/BootSourceOverrideMode"
+	r.Presentation.Transforms = append(r.Presentation.Transforms, dialect.Transform{ResourceType: "ComputerSystem", Set: []dialect.PropertyRule{
+		{Path: mode + "@Redfish.AllowableValues", Value: []any{"UEFI"}},
+	}})
+	r.Presentation.RejectRules = append(r.Presentation.RejectRules, dialect.RejectRule{ResourceType: "ComputerSystem", Method: "PATCH", OneOf: map[string][]string{mode: {"Legacy"}},
+		Message: g.message("SYS426", "The property %1 does not take %2.")})
 	// [V: gofish#511 and sushy; launchpad 2162995]
 	r = quirk.Must(r, "boot-readonly-use-settings", "power-settle-409 for=5s")
 	for i, o := range r.OEM.Resources { // boot options are those of the system

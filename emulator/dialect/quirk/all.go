@@ -322,7 +322,7 @@ var requests = []Quirk{
 	},
 	{
 		ID: "accounts-are-slots", Does: "a POST to the Accounts collection is answered 405",
-		Seen: "iDRAC", Source: []string{"nv-redfish, bmc_quirks.rs"},
+		Seen: "iDRAC 8 and 9", Source: []string{"nv-redfish, bmc_quirks.rs"},
 		change: addRules(dialect.RejectRule{ResourceType: "ManagerAccountCollection", Method: "POST", Status: 405,
 			Message: baseMessage("OperationNotAllowed", "The method of the request is not allowed here.")}),
 	},
