@@ -58,6 +58,7 @@ func TestLockedSettingsNameWhatUnlocksThem(t *testing.T) {
 		{nil, Settings{"Turbo": "true"}, ""}, // it has that value
 		{Settings{"Profile": "Custom", "Turbo": false}, Settings{"Profile": "Fast", "Turbo": true}, ""},
 		{Settings{"Profile": "Custom"}, Settings{"Turbo": false}, ""},
+		{Settings{"Turbo": false}, Settings{"Turbo": "false", "Cores": int64(1)}, ""}, // the BMC has what its registry denies
 		{nil, Settings{"Uri": "http://x"}, "Setting Uri is invalid, it is ReadOnly while Http is Disabled: set Http to Enabled first"},
 		{nil, Settings{"Uri": "http://x", "Http": "Enabled"}, ""},
 		{Settings{"Boot": "Bios"}, Settings{"Uri": "http://x"}, "Setting Uri is invalid, it is ReadOnly while Boot is Bios and Http is Disabled: set Boot to Uefi and set Http to Enabled first"},

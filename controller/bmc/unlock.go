@@ -66,11 +66,14 @@ func (r *AttributeRegistry) Locks(present, wanted Settings) map[string]*LockedEr
 	}
 	maps.Copy(after, wanted)
 	s := &search{r: r, rows: r.rowsByTarget(), left: maxConditions}
-	u := s.rules(after)
+	u, now := s.rules(after), s.rules(present)
 	out := map[string]*LockedError{}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		if !u.refuses(name, present[name], wanted[name]) {
 			continue
+		}
+		if SameValue(r.Attribute(name), present[name], wanted[name]) && now.refuses(name, present[name], wanted[name]) {
+			continue // it has the value in spite of the registry, which is no reason to change it
 		}
 		e := &LockedError{Name: name}
 		e.Forced, _ = u.Forced(name)
