@@ -1,6 +1,7 @@
 package module
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -105,8 +106,8 @@ func TestViolationsAreLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = s.Validate(list(1000, "x"))
-	bad, ok := err.(*ValuesError)
-	if !ok || len(bad.Violations) != maxViolation+1 || bad.Violations[maxViolation] != "and more" || len(err.Error()) > 60*40*maxSchemaText {
+	var bad *ValuesError
+	if !errors.As(err, &bad) || len(bad.Violations) != maxViolation+1 || bad.Violations[maxViolation] != "and more" || len(err.Error()) > 60*40*maxSchemaText {
 		t.Errorf("Validate() = %d bytes, %.300v; want %d violations and more", len(fmt.Sprint(err)), err, maxViolation)
 	}
 }
