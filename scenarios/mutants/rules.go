@@ -73,10 +73,7 @@ func (f *ruleFinder) add(item, key, value *yaml.Node) {
 		f.err = errors.Join(f.err, fmt.Errorf("%s:%d: a rule on one line with braces: write each key on a line of its own", f.name, key.Line))
 		return
 	}
-	end := value.Line // index of the line behind that of the value
-	if value.Line == key.Line {
-		end = key.Line
-	}
+	end := value.Line // index of the line behind that of the value's beginning
 	for end < len(f.lines) {
 		text := bytes.TrimLeft(f.lines[end], " ")
 		if len(bytes.TrimSpace(text)) > 0 && len(f.lines[end])-len(text) < key.Column {

@@ -19,7 +19,7 @@ import (
 // This file keeps two hosts from one server: each would clean and write the other's disks. Nothing is
 // switched before a host is registered, so that is where the second one waits.
 
-// Indexes of hosts by their BMC, and by the ID of their system.
+// Indexes of registered hosts by their BMC, and by the ID of their system.
 const (
 	indexBMC    = "spec.bmc.address"
 	indexSystem = "status.provisioning.ID"
@@ -39,18 +39,22 @@ func bmcKeys(h *metal3.BareMetalHost) []string {
 	return []string{net.JoinHostPort(name, strconv.Itoa(int(a.Port))) + strings.TrimRight(a.Path, "/")}
 }
 
-// checkAddressConflict returns an error if a registered host has the BMC address. One that is not
-// registered may know no account of the BMC, and keeps nobody from it.
+// registeredBMC indexes registered hosts by their BMC. A host that is not registered may know no
+// account of the BMC, and keeps no other from it.
+func registeredBMC(h *metal3.BareMetalHost) []string {
+	if h.Status.Provisioning.ID == "" {
+		return nil
+	}
+	return bmcKeys(h)
+}
+
+// checkAddressConflict returns an error if a registered host has the BMC address.
 func (r *Reconciler) checkAddressConflict(ctx context.Context, h *metal3.BareMetalHost) error {
 	for _, key := range bmcKeys(h) {
-		var l metal3.BareMetalHostList
-		if err := r.Client.List(ctx, &l, client.MatchingFields{indexBMC: key}); err != nil {
-			return fmt.Errorf("hosts of BMC address %s: %w", key, err)
-		}
-		for i := range l.Items {
-			if other := &l.Items[i]; other.UID != h.UID && other.Status.Provisioning.ID != "" {
-				return addressConflict(key, other)
-			}
+		if other, err := r.another(ctx, h, client.MatchingFields{indexBMC: key}); err != nil {
+			return err
+		} else if other != nil {
+			return addressConflict(key, other)
 		}
 	}
 	return nil

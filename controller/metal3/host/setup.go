@@ -47,7 +47,7 @@ var indexes = []struct {
 	{indexUID, indexHosts(func(h *metal3.BareMetalHost) []string { return []string{string(h.UID)} })},
 	{indexSecret, indexHosts(hostSecrets)},
 	{indexMAC, indexHosts(func(h *metal3.BareMetalHost) []string { return []string{strings.ToLower(h.Spec.BootMACAddress)} })},
-	{indexBMC, indexHosts(bmcKeys)},
+	{indexBMC, indexHosts(registeredBMC)},
 	{indexSystem, indexHosts(func(h *metal3.BareMetalHost) []string { return []string{h.Status.Provisioning.ID} })},
 	{indexServed, indexHosts(func(h *metal3.BareMetalHost) []string { return []string{served(h)} })},
 }

@@ -67,7 +67,16 @@ func sumOf(stored []byte) uint32 {
 	return binary.LittleEndian.Uint32(stored[len(stored)-4:])
 }
 
-// digest returns the exclusive or of the checksums of all hosts' values, as it is stored: pages of
+// sumsOf returns the exclusive or of the checksums of all values of a bucket.
+func sumsOf(b *bbolt.Bucket) (sums uint32, err error) {
+	err = b.ForEach(func(_, stored []byte) error {
+		sums ^= sumOf(stored)
+		return nil
+	})
+	return sums, err
+}
+
+// digest returns sumsOf the hosts' values, as it is stored: pages of
 // earlier transactions stay in the file, and a database that leads to one of them misses values.
 func digest(meta *bbolt.Bucket) uint32 {
 	if v := valueOf(meta, sumsKey); len(v) == 4 {
@@ -92,11 +101,7 @@ func checkDigest(tx *bbolt.Tx) (detail string, err error) {
 	if valueOf(meta, sumsKey) == nil { // of an earlier release
 		return "", nil
 	}
-	var sums uint32
-	err = hosts.ForEach(func(_, stored []byte) error {
-		sums ^= sumOf(stored)
-		return nil
-	})
+	sums, err := sumsOf(hosts)
 	if sums != digest(meta) {
 		detail = "values are missing, or are those of an earlier time"
 	}
@@ -126,11 +131,7 @@ func (s *Store) sealPlain(tx *bbolt.Tx) error {
 			}
 		}
 	}
-	meta, sums := tx.Bucket([]byte(Meta)), uint32(0)
-	err := tx.Bucket([]byte(Hosts)).ForEach(func(_, stored []byte) error {
-		sums ^= sumOf(stored)
-		return nil
-	})
+	sums, err := sumsOf(tx.Bucket([]byte(Hosts)))
 	tx.OnCommit(func() { s.plain = false })
-	return errors.Join(err, put(meta, sumsKey, binary.LittleEndian.AppendUint32(nil, sums)))
+	return errors.Join(err, put(tx.Bucket([]byte(Meta)), sumsKey, binary.LittleEndian.AppendUint32(nil, sums)))
 }
