@@ -1,5 +1,5 @@
-// Package aliases bounds what the aliases of a user's YAML repeat. A decoder shares what they stand
-// for, and a program that writes the value again, as JSON or as text, does not: a kilobyte of text
+// Package aliases bounds the values that aliases of a user's YAML repeat. A decoder shares the values
+// of anchors, and a program that writes the value again, as JSON or as text, does not: a kilobyte of text
 // becomes gigabytes. The package knows no document.
 package aliases
 
@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxBytes is the size of a document whose aliases are replaced by what they stand for: its scalars,
+// maxBytes is the size of a document whose aliases are replaced by their values: its scalars,
 // and 16 bytes for each value.
 const maxBytes = 4 << 20
 

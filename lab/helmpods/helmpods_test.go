@@ -263,7 +263,7 @@ func TestRollout(t *testing.T) {
 	patience.Await(t, "there is no pod", func() bool { return len(l.pods("hc")) == 0 })
 }
 
-// Other Deployments stay as they are, and what is settled is not written again.
+// Other Deployments stay as they are, and settled objects are not written again.
 func TestOtherDeploymentsStay(t *testing.T) {
 	l := start(t)
 	label := l.deployment("label", 1)

@@ -21,8 +21,7 @@ type Mutation struct {
 	edits  []edit
 }
 
-// edit puts text in the place of what is from an offset of the file until another, in bytes. It
-// inserts where until is 0.
+// edit replaces the bytes of the file from an offset until another by text. It inserts where until is 0.
 type edit struct {
 	at    int
 	until int

@@ -160,7 +160,7 @@ func (f *Fake) PendingBIOS(ctx context.Context) (p bmc.Settings, err error) {
 }
 
 // SetBIOS implements bmc.Setup. It accepts all settings or none, by the dependencies of
-// the registry with what is pending.
+// the registry with the pending settings.
 func (f *Fake) SetBIOS(ctx context.Context, s bmc.Settings) error {
 	return f.withFirmware(ctx, SetBIOS, hasSettings, func(w *Firmware) error {
 		refused := map[string]string{}

@@ -8,7 +8,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// Whatever a BMC shows as values, what is pending is what differs by value.
+// Settings are pending when they differ by value, whatever a BMC shows as values.
 func TestPendingSettingsDifferByValue(t *testing.T) {
 	const bios = systemPath + "/Bios"
 	s := newServer(t)

@@ -14,7 +14,7 @@ import (
 )
 
 // dependent is registry with settings that lock and force each other: virtualization
-// unlocks the banner, and is forced with the cores by what is quiet.
+// unlocks the banner, and the quiet setting forces it with the cores.
 func dependent() *bmc.AttributeRegistry {
 	all := append([]bmc.Attribute{}, registry.Attributes...)
 	for i := range all {

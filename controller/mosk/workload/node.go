@@ -33,10 +33,10 @@ type Tie struct {
 	Others bool   // it is another machine's; else nobody knows whose it is
 }
 
-// TieOf returns whether a Node is that of a machine. The name of a Node proves nothing: the host name of a
-// machine is what its LCMMachine says, which others than its agent may write. In an API that clusters share, a Node is the machine's when the machine's own account has
-// registered it, or when spec.providerID has the UID of the BareMetalHost that the Machine has
-// claimed in its namespace. In an API of the cluster's own every Node is, unless one of the two says
+// TieOf returns whether a Node is that of a machine. The name of a Node proves nothing: others than
+// the agent of a machine may write the host name in its LCMMachine. In an API that clusters share, a
+// Node is the machine's when the machine's own account has registered it, or when spec.providerID has
+// the UID of the BareMetalHost that the Machine has claimed in its namespace. In an API of the cluster's own every Node is, unless one of the two says
 // that it is another machine's. management reads Machines and BareMetalHosts.
 func TieOf(ctx context.Context, management client.Reader, n *corev1.Node, machine client.ObjectKey, own bool) (Tie, error) {
 	account, _ := strings.CutPrefix(n.Annotations[agentAnnotation], userPrefix)

@@ -92,7 +92,7 @@ func checkLoss(t *testing.T, files map[string][]byte, missing uint64, n int) {
 		if err != nil || found != (n >= 0) || found && got.N != n || strings.Contains(messages.String(), "acknowledged") != (missing > 0) {
 			t.Errorf("the log of %d bytes: Load(a) = %v, %t, %v, want %d; the log says %s", len(files[logFile]), got, found, err, n, &messages)
 		}
-		if err := s.Close(); err != nil { // and what is there is whole from now on
+		if err := s.Close(); err != nil { // the rest counts as whole from now on
 			t.Error(err)
 		}
 		if s, err = Open(Config{Dir: c.Dir, Fsync: true}); err != nil {

@@ -27,7 +27,7 @@ var dependent = []string{
 	"gigabyte-r282", "huawei-1288h-v5",
 }
 
-// dependencyBench is a BMC whose dependencies are tested, and what the driver reads of it.
+// dependencyBench is a BMC whose dependencies are tested, and the settings that the driver reads.
 type dependencyBench struct {
 	t       *testing.T
 	l       *racktest.Rack
@@ -113,7 +113,7 @@ func (b *dependencyBench) ask(s bmc.Settings) map[string]string {
 }
 
 // judge returns whether the driver's side and the BMC allow a setting in a change. Both
-// must agree, but for a strict BMC, which takes what is unlocked after a reset only, and
+// must agree, but for a strict BMC, which takes unlocked settings after a reset only, and
 // for a value that other settings give: the driver's side does not ask for that.
 func (b *dependencyBench) judge(what, name string, change bmc.Settings) bool {
 	b.t.Helper()
@@ -196,7 +196,7 @@ func (b *dependencyBench) settle(what string, d bmc.Dependency, change bmc.Setti
 	if len(change) == 0 {
 		return // it is so now
 	}
-	for range 2 { // a strict BMC takes what is unlocked after a reset
+	for range 2 { // a strict BMC takes unlocked settings after a reset
 		rest := maps.Clone(change)
 		for name := range b.ask(rest) {
 			delete(rest, name)
@@ -299,8 +299,8 @@ func (b *dependencyBench) another(name string, than any) any {
 }
 
 // Each dependency of each dialect's registry means the same to the driver, which evaluates
-// the registry that the BMC sends, and to the BMC: what is locked is refused by both, by
-// name, and what the driver's side says unlocks it does.
+// the registry that the BMC sends, and to the BMC: both refuse a locked setting by name,
+// and the settings that unlock it by the driver do so.
 func TestDependenciesOfEachDialect(t *testing.T) {
 	for _, profile := range sample.Rows(t, "dependencies of dialects", 4, dependent) {
 		t.Run(profile, func(t *testing.T) {

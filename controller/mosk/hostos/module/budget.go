@@ -15,7 +15,7 @@ import (
 // interrupted nor limited: thirty definitions that each refer twice to the next one take a core for an
 // hour. A validation within these bounds ends in a fraction of a second.
 const (
-	maxSteps     = 200_000 // schemas that are applied to values, and what they compare
+	maxSteps     = 200_000 // schemas that are applied to values, and values that they compare
 	maxLevels    = 500     // schemas and values within each other
 	maxDigits    = 400     // characters of a number; a double has an exponent of 308 at most
 	maxPattern   = 4 << 10 // bytes of a regular expression
@@ -198,7 +198,7 @@ func (m *meter) steps(s *jsonschema.Schema, v *value, level int) (int, error) {
 
 var errSteps = fmt.Errorf("the validation of these values by the schema takes more than %d steps: give fewer values, or repeat less in the schema", maxSteps)
 
-// compared counts what a schema compares of a value itself.
+// compared counts the parts of a value that a schema compares itself.
 func (m *meter) compared(s *jsonschema.Schema, v *value) (n int) {
 	n = len(s.Required) + len(v.named) + len(v.items)
 	if s.Const != nil {

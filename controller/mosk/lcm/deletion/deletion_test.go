@@ -29,7 +29,7 @@ type lab struct {
 	own      bool // whether the workload cluster's API is the cluster's own
 }
 
-// agentOf is what a Node tells of the agent that has registered it: that of a machine.
+// agentOf returns the annotations of a Node that the agent of a machine has registered.
 func agentOf(namespace, machine string) map[string]string {
 	return map[string]string{"metalab.dev/node-agent": "system:serviceaccount:" + namespace + ":" + machine + "-lcm-agent"}
 }

@@ -112,7 +112,7 @@ func TestForbiddenLabelsAreNamed(t *testing.T) {
 	}
 }
 
-// agentOf is what a Node tells of the agent that has registered it: that of a machine.
+// agentOf returns the annotations of a Node that the agent of a machine has registered.
 func agentOf(machine string) map[string]string {
 	return map[string]string{"metalab.dev/node-agent": "system:serviceaccount:" + ns + ":" + machine + "-lcm-agent"}
 }

@@ -31,7 +31,7 @@ type limitError string
 
 func (e limitError) Error() string { return string(e) }
 
-// budget counts what a run of a template has used.
+// budget counts the steps and bytes that a run of a template has used.
 type budget struct{ steps, depth, texts, result int }
 
 // The functions that limit puts into a template. Its text cannot call them: it was parsed without.

@@ -84,7 +84,7 @@ func doublingTemplates(n int) string {
 	return out + fmt.Sprintf(`{{define "t%d"}}{{end}}{{template "t0"}}`, n)
 }
 
-// The budget changes nothing of what a template means.
+// The budget leaves the meaning of a template alone.
 func TestBudgetLeavesTemplatesAsTheyAre(t *testing.T) {
 	text := `{{define "nic"}}  {{nic .}}:
     match: {macaddress: "{{mac .}}"}
