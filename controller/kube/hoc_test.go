@@ -48,6 +48,7 @@ func TestAdmissionOfTheFamilyHOC(t *testing.T) {
 	t.Run("changes", func(t *testing.T) { changesOfHOC(t, c, ns) })
 	t.Run("secrets in other namespaces", func(t *testing.T) { foreignSecrets(t, c, ns) })
 	t.Run("profiles in other namespaces", func(t *testing.T) { foreignProfiles(t, api.RESTConfig(), ns) })
+	t.Run("each rule", func(t *testing.T) { eachRuleOfHOC(t, c, ns) })
 }
 
 // Without the family, the API serves none of its kinds.
