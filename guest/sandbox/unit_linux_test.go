@@ -87,6 +87,7 @@ func TestUnitsOfTheField(t *testing.T) {
 
 func TestServicesRunAsTheirUnitsSay(t *testing.T) {
 	needNamespaces(t)
+	const shows = "/bin/sh -c 'systemctl show -p ActiveState,SubState --value states >> /etc/states'\n"
 	s, c := withUnits(t, map[string]string{
 		"user.service": "[Service]\nType=oneshot\nUser=web\nWorkingDirectory=~\nUMask=0077\nStateDirectory=app\nStateDirectoryMode=0750\nRuntimeDirectory=app\nExecStartPre=+/bin/chown web /var/web\n" +
 			"ExecStart=/bin/sh -c 'id -u; id -g; id -G; pwd; echo $HOME $USER $STATE_DIRECTORY; umask; stat -c \"%%a %%U\" /var/lib/app /run/app'\nStandardOutput=append:/etc/user-out\n",
@@ -103,6 +104,7 @@ func TestServicesRunAsTheirUnitsSay(t *testing.T) {
 		"code.service":   "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'exit 75'\nSuccessExitStatus=TEMPFAIL\n",
 		"pre.service":    "[Service]\nType=oneshot\nExecStartPre=-/bin/false\nExecCondition=/bin/sh -c 'exit 1'\nExecStart=/bin/touch /etc/pre-ran\n",
 		"mode.service":   "[Service]\nKillMode=process\nKillSignal=INT\nExecStart=/bin/sh -c 'trap \"echo usr >> /etc/mode\" USR1; trap \"echo int >> /etc/mode; exit 0\" INT; /bin/sleep 4321 & while :; do /bin/sleep 0.02; done'\n",
+		"states.service": "[Service]\nType=oneshot\nExecCondition=" + shows + "ExecStartPre=" + shows + "ExecStart=" + shows + "ExecStartPost=" + shows + "ExecStopPost=" + shows,
 		"left.service":   "[Service]\nType=oneshot\nExecStart=/bin/sh -c '/bin/sleep 1234 &'\n",
 	})
 	if os.Getuid() == 0 {
@@ -123,6 +125,7 @@ func TestServicesRunAsTheirUnitsSay(t *testing.T) {
 		[2]string{"systemctl start code && echo fine; systemctl is-failed code", "fine\ninactive\n"},
 		[2]string{"systemctl start pre && echo fine; ls /etc/pre-ran 2>/dev/null; systemctl is-failed pre", "fine\ninactive\n"},
 		[2]string{"systemctl start mode; until grep -qszx '432[1]' /proc/[0-9]*/cmdline; do :; done; systemctl kill -s USR1 --kill-whom=main mode; until test -s /etc/mode; do sleep 0.02; done; systemctl stop mode; cat /etc/mode; grep -qszx '432[1]' /proc/[0-9]*/cmdline && echo left", "usr\nint\nleft\n"},
+		[2]string{"systemctl start states; until [ $(systemctl is-active states) = inactive ]; do sleep 0.05; done; paste -sd' ' /etc/states", "activating condition activating start-pre activating start activating start-post deactivating stop-post\n"},
 		[2]string{"systemctl start left; while grep -qszx '123[4]' /proc/[0-9]*/cmdline; do sleep 0.05; done; echo gone", "gone\n"},
 	)
 	for _, want := range []string{"sh: to all", "main.service: no effect in a server of the lab: ProtectSystem= Nice=", "main.service:8: Unknown key name 'Foo' in section 'Service'", "abrt.service failed: /bin/sh was killed by the signal ABRT", "pre.service was skipped"} {
