@@ -126,8 +126,8 @@ func TestReleaseAndMaintenanceOfACluster(t *testing.T) {
 			t.Errorf("%s: release %q, maintenance %t, want %q, %t", when, c.Status.Release, c.Status.Maintenance, release, maintenance)
 		}
 	}
-	set := func(release string, maintenance bool) {
-		m := machine(func(m *lcmv1.LCMMachine) { m.Name = "b" })
+	set := func(name, release string, maintenance bool) {
+		m := machine(func(m *lcmv1.LCMMachine) { m.Name = name })
 		if err := api.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
 			t.Fatal(err)
 		}
@@ -137,12 +137,21 @@ func TestReleaseAndMaintenanceOfACluster(t *testing.T) {
 		}
 	}
 	look("one is behind", "", false)
-	set("r-1", true)
+	set("b", "r-1", true)
 	look("all have it, and one is in maintenance", "r-1", true)
+	set("b", "r-1", false)
+	look("none is in maintenance", "r-1", false)
+	set("a", "r-1", true)
+	look("the other one is in maintenance", "r-1", true)
+	set("a", "r-1", false)
 	c.Spec.Release = "r-2"
 	if err := api.Update(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	set("r-1", false)
 	look("an upgrade has begun", "r-1", false)
+	c.Spec.Maintenance = true
+	if err := api.Update(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	look("the cluster is in maintenance", "r-1", true)
 }
