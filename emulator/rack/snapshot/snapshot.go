@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -24,7 +25,8 @@ type Info struct {
 	Name   string    `json:"name"`   // name of the lab
 	Seed   uint64    `json:"seed"`
 	Hosts  int       `json:"hosts"`
-	Time   time.Time `json:"time"` // the lab's time
+	Time   time.Time `json:"time"`           // the lab's time
+	Sums   bool      `json:"sums,omitempty"` // it ends with sumsFile: not in one of an earlier release
 }
 
 // format is the format that Save writes. Open refuses others.
@@ -46,7 +48,7 @@ func isTar(name string) bool { return strings.HasSuffix(name, ".tar") }
 // Save writes the files of dir whose names keep accepts to a new tar file when to
 // ends in .tar, else to a new directory. It leaves nothing behind when it fails.
 func Save(ctx context.Context, dir, to string, info Info, keep func(name string) bool, report Progress) (err error) {
-	info.Format = format
+	info.Format, info.Sums = format, true
 	if _, err := os.Lstat(to); err == nil {
 		return fmt.Errorf("snapshot: %s exists: choose another name", to)
 	}
@@ -77,12 +79,20 @@ func Save(ctx context.Context, dir, to string, info Info, keep func(name string)
 	if err := os.MkdirAll(part, 0o700); err != nil {
 		return err
 	}
+	written := sums{}
 	for _, f := range files {
 		if err := f.copyTo(filepath.Join(part, f.name), m); err != nil {
 			return err
 		}
+		if err := written.add(part, f.name); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(filepath.Join(part, infoFile), head, 0o600)
+	tail, err := written.encode()
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(filepath.Join(part, sumsFile), tail, 0o600), os.WriteFile(filepath.Join(part, infoFile), head, 0o600))
 }
 
 // file is a file of the lab and where its data is.
@@ -177,7 +187,10 @@ func Open(from string) (Info, error) {
 	default:
 		raw, err = tarInfo(from)
 	}
-	if err != nil {
+	switch {
+	case err == nil && len(raw) == 0, errors.Is(err, errCut):
+		return Info{}, damaged(from, "it is empty, or cut off in "+infoFile)
+	case err != nil:
 		return Info{}, fmt.Errorf("%w: %w", ErrNone, err)
 	}
 	var info Info
@@ -190,29 +203,62 @@ func Open(from string) (Info, error) {
 	return info, nil
 }
 
-// Load writes the files of a snapshot to a new directory.
-func Load(ctx context.Context, from, dir string, report Progress) error {
-	if _, err := Open(from); err != nil {
+// Load writes the files of a snapshot to a new directory. It refuses a snapshot that lacks files,
+// or has others than were saved.
+func Load(ctx context.Context, from, dir string, report Progress) (err error) {
+	info, err := Open(from)
+	if err != nil {
 		return err
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
 	m := &progress{ctx: ctx, report: report}
-	err := loadTar(from, dir, m)
+	var tail []byte
 	if st, serr := os.Stat(from); serr == nil && st.IsDir() {
-		var files []*file
-		files, m.all, err = list(from, func(name string) bool { return name != infoFile })
-		for _, f := range files {
-			if err == nil {
-				err = f.copyTo(filepath.Join(dir, filepath.FromSlash(f.name)), m)
-			}
+		tail, err = loadDir(from, dir, m)
+	} else {
+		tail, err = loadTar(from, dir, m)
+	}
+	switch {
+	case err != nil:
+		return err
+	case !info.Sums:
+		return nil
+	case tail == nil:
+		return damaged(from, "it ends before "+sumsFile)
+	}
+	want, err := decodeSums(from, tail)
+	if err != nil {
+		return err
+	}
+	return want.check(from, dir)
+}
+
+// loadDir copies the files of a directory, and returns its sumsFile; nil when it has none.
+func loadDir(from, dir string, m *progress) (tail []byte, err error) {
+	var files []*file
+	files, m.all, err = list(from, func(name string) bool { return name != infoFile && name != sumsFile })
+	for _, f := range files {
+		if err == nil {
+			err = f.copyTo(filepath.Join(dir, filepath.FromSlash(f.name)), m)
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("snapshot: %w", errors.Join(err, os.RemoveAll(dir)))
+	if err == nil {
+		tail, err = os.ReadFile(filepath.Join(from, sumsFile))
 	}
-	return nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	return tail, nil
 }
 
 // progress counts copied bytes, and stops a copy when its context ends.
@@ -264,15 +310,26 @@ func saveTar(to string, head []byte, files []*file, m *progress) error {
 	if err == nil {
 		_, err = w.Write(head)
 	}
+	written := sums{}
 	for _, f := range files {
 		if err == nil {
-			err = f.pack(w, m)
+			err = f.pack(w, written, m)
 		}
+	}
+	var tail []byte
+	if err == nil {
+		tail, err = written.encode()
+	}
+	if err == nil {
+		err = w.WriteHeader(&tar.Header{Name: sumsFile, Mode: 0o600, Size: int64(len(tail)), Format: tar.FormatPAX})
+	}
+	if err == nil {
+		_, err = w.Write(tail)
 	}
 	return errors.Join(err, w.Close(), out.Close())
 }
 
-func (f *file) pack(w *tar.Writer, m *progress) error {
+func (f *file) pack(w *tar.Writer, written sums, m *progress) error {
 	h := &tar.Header{Name: f.name, Mode: int64(f.mode), Size: f.bytes(), Format: tar.FormatPAX}
 	if f.bytes() != f.size {
 		var at []string
@@ -289,11 +346,17 @@ func (f *file) pack(w *tar.Writer, m *progress) error {
 	if err := w.WriteHeader(h); err != nil {
 		return err
 	}
+	content := crc32.New(castagnoli) // of what is written: a disk may change meanwhile
 	for _, e := range f.data {
-		if _, err := io.Copy(w, m.reader(io.NewSectionReader(in, e.off, e.n))); err != nil {
+		if _, err := io.Copy(io.MultiWriter(w, content), m.reader(io.NewSectionReader(in, e.off, e.n))); err != nil {
 			return err
 		}
 	}
+	line := sum{Size: f.size}
+	if f.bytes() == f.size && f.size < large {
+		line.CRC = crcText(content)
+	}
+	written[f.name] = line
 	return nil
 }
 
@@ -305,40 +368,68 @@ func tarInfo(from string) ([]byte, error) {
 	defer in.Close()
 	r := tar.NewReader(in)
 	h, err := r.Next()
+	if (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) && begins(in) {
+		return nil, errCut
+	}
 	if err != nil || h.Name != infoFile {
 		return nil, errors.Join(fmt.Errorf("%s does not begin with %s", from, infoFile), err)
 	}
-	return io.ReadAll(io.LimitReader(r, 1<<20))
+	raw, err := io.ReadAll(io.LimitReader(r, 1<<20))
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, errCut
+	}
+	return raw, err
 }
 
-func loadTar(from, dir string, m *progress) error {
+// errCut means that a tar file ends in its first file.
+var errCut = errors.New("it is cut off")
+
+// begins reports whether a tar file is empty or begins with the name of its first file, or with a
+// part of it.
+func begins(in io.ReaderAt) bool {
+	b := make([]byte, len(infoFile))
+	n, err := in.ReadAt(b, 0)
+	return (err == nil || errors.Is(err, io.EOF)) && strings.HasPrefix(infoFile, string(b[:n]))
+}
+
+// loadTar copies the files of a tar file, and returns its sumsFile; nil when it has none.
+func loadTar(from, dir string, m *progress) (tail []byte, err error) {
 	in, err := os.Open(from)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	defer in.Close()
 	st, err := in.Stat()
-	if err != nil || st.IsDir() {
-		return err
+	if err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	m.all = st.Size()
 	r := tar.NewReader(in)
+	last := infoFile
 	for {
 		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
+		if err == nil {
+			last = h.Name
 		}
-		if err != nil {
-			return err
+		switch {
+		case errors.Is(err, io.EOF):
+			return tail, nil
+		case err != nil:
+		case h.Name == infoFile:
+		case h.Name == sumsFile:
+			tail, err = io.ReadAll(io.LimitReader(r, 1<<30))
+		case h.Typeflag != tar.TypeReg || !fs.ValidPath(h.Name):
+			return nil, fmt.Errorf("snapshot: %s: %q is no file of a lab", from, h.Name)
+		default:
+			err = unpack(r, h, filepath.Join(dir, filepath.FromSlash(h.Name)), m)
 		}
-		if h.Name == infoFile {
-			continue
-		}
-		if h.Typeflag != tar.TypeReg || !fs.ValidPath(h.Name) {
-			return fmt.Errorf("%s: %q is no file of a lab", from, h.Name)
-		}
-		if err := unpack(r, h, filepath.Join(dir, filepath.FromSlash(h.Name)), m); err != nil {
-			return fmt.Errorf("%s: %w", h.Name, err)
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+			return nil, damaged(from, "it is cut off in or after "+last)
+		case errors.Is(err, tar.ErrHeader):
+			return nil, damaged(from, "what follows "+last+" is no file")
+		case err != nil:
+			return nil, fmt.Errorf("snapshot: %s: %w", last, err)
 		}
 	}
 }

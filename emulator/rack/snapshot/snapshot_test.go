@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,7 +73,7 @@ func TestLoadRestoresWhatSaveWrote(t *testing.T) {
 			}
 			got, err := Open(to)
 			want := info
-			want.Format = 1
+			want.Format, want.Sums = 1, true
 			if err != nil || got != want {
 				t.Errorf("Open() = %+v, %v, want %+v", got, err, want)
 			}
@@ -130,6 +131,76 @@ func TestFailedSaveAndLoadLeaveNothing(t *testing.T) {
 	}
 	if _, err := os.Stat(back); err == nil {
 		t.Error("a directory is left")
+	}
+}
+
+// A snapshot that was cut off, emptied or changed is refused, by name and with the fix, and leaves
+// nothing behind.
+func TestDamagedSnapshotIsRefused(t *testing.T) {
+	dir := fill(t)
+	check := func(what, path, want string) {
+		t.Helper()
+		back := filepath.Join(t.TempDir(), "back")
+		err := Load(t.Context(), path, back, nil)
+		if err == nil || !strings.Contains(err.Error(), path+" is damaged: "+want) || !strings.Contains(err.Error(), "use another snapshot") {
+			t.Errorf("%s: Load() = %v, want %q of %s, and the fix", what, err, want, path)
+		}
+		if _, err := os.Stat(back); err == nil {
+			t.Errorf("%s: a directory is left", what)
+		}
+	}
+	tarFile := filepath.Join(t.TempDir(), "snap.tar")
+	if err := Save(t.Context(), dir, tarFile, info, keep, nil); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(tarFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := filepath.Join(t.TempDir(), "part.tar")
+	write := func(b []byte) string {
+		if err := os.WriteFile(part, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return part
+	}
+	// What follows the last file says nothing: two blocks of zeros, and less after a file.
+	content := len(bytes.TrimRight(whole, "\x00"))
+	for n := 0; n < content; n += 256 {
+		check(fmt.Sprint("cut to ", n), write(whole[:n]), "it ")
+	}
+	check("cut to a part of a name", write(whole[:3]), "it is empty, or cut off in snapshot.json")
+	changed := bytes.Clone(whole)
+	changed[bytes.LastIndex(changed, []byte{1, 1, 1, 1})+2] = 9
+	check("changed", write(changed), "state.db was changed")
+	for name, c := range map[string]struct {
+		damage func(dir string) error
+		want   string
+	}{
+		"without a file":    {func(dir string) error { return os.Remove(filepath.Join(dir, "disks/node-1/Disk.0.img")) }, "it lacks disks/node-1/Disk.0.img"},
+		"with an empty one": {func(dir string) error { return os.Truncate(filepath.Join(dir, "disks/node-0/Disk.0.img"), 0) }, "disks/node-0/Disk.0.img has 0 bytes and had 17179869184"},
+		"with half of one":  {func(dir string) error { return os.Truncate(filepath.Join(dir, "state.db"), 2500) }, "state.db has 2500 bytes and had 5000"},
+		"without a list":    {func(dir string) error { return os.Remove(filepath.Join(dir, sumsFile)) }, "it ends before snapshot.sums"},
+		"an empty list":     {func(dir string) error { return os.Truncate(filepath.Join(dir, sumsFile), 0) }, "snapshot.sums has no list of files"},
+		"no description":    {func(dir string) error { return os.Truncate(filepath.Join(dir, infoFile), 0) }, "it is empty, or cut off in snapshot.json"},
+	} {
+		path := filepath.Join(t.TempDir(), "snap")
+		if err := errors.Join(Save(t.Context(), dir, path, info, keep, nil), c.damage(path)); err != nil {
+			t.Fatal(err)
+		}
+		check(name, path, c.want)
+	}
+}
+
+// A snapshot of an earlier release has no list.
+func TestSnapshotWithoutAListIsLoaded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "snap")
+	head := []byte(`{"format": 1}`)
+	if err := errors.Join(Save(t.Context(), fill(t), path, info, keep, nil), os.Remove(filepath.Join(path, sumsFile)), os.WriteFile(filepath.Join(path, infoFile), head, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Load(t.Context(), path, filepath.Join(t.TempDir(), "back"), nil); err != nil {
+		t.Error(err)
 	}
 }
 
