@@ -274,6 +274,9 @@ func (l *Rack) makeHosts(profiles fs.FS) error {
 		if !ok {
 			return fmt.Errorf("was stored by an older release: start it with that, or remove %s", l.dir)
 		}
+		if strings.HasPrefix(part, store.DiskPart+"/") { // the store's own
+			return nil
+		}
 		st := stored[name]
 		if st == nil {
 			st = new(hostState)

@@ -233,7 +233,7 @@ func withClosedRack(ctx context.Context, dir string, emptied func(host string) b
 	if err != nil {
 		return err
 	}
-	s, err := store.Open(store.Config{Dir: dir, Fsync: true})
+	s, err := store.Open(store.Config{Dir: dir, Fsync: true, Emptied: emptied})
 	if err != nil {
 		return err
 	}

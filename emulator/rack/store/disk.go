@@ -24,12 +24,13 @@ const openDisks = 256
 type Disk struct {
 	store *Store
 	path  string
-	size  int64 // bytes
+	key   string // of its diskRecord
+	size  int64  // bytes
 }
 
 // Disk returns the content of a host's drive. It opens nothing.
 func (s *Store) Disk(host, drive string, capacity int64) *Disk {
-	return &Disk{store: s, path: s.disk(host, drive), size: capacity}
+	return &Disk{store: s, path: s.disk(host, drive), key: diskKey(host, drive), size: capacity}
 }
 
 func (s *Store) disk(host, drive string) string {
@@ -38,6 +39,9 @@ func (s *Store) disk(host, drive string) string {
 
 // RemoveDisk removes the content of a drive, after the calls that use it.
 func (s *Store) RemoveDisk(host, drive string) error {
+	if err := s.Save(s.Last(), Put{Kind: Hosts, Key: diskKey(host, drive), Value: Gone}); err != nil {
+		return err
+	}
 	if err := s.files.remove(s.disk(host, drive)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("store: disk: %w", err)
 	}
@@ -47,6 +51,17 @@ func (s *Store) RemoveDisk(host, drive string) error {
 // RemoveDisks removes the content of all drives of a host, after the calls that use
 // them.
 func (s *Store) RemoveDisks(host string) error {
+	keys, err := s.Keys(Hosts, diskKey(host, ""))
+	if err != nil {
+		return err
+	}
+	puts := make([]Put, 0, len(keys))
+	for _, k := range keys {
+		puts = append(puts, Put{Kind: Hosts, Key: k, Value: Gone})
+	}
+	if err := s.Save(s.Last(), puts...); err != nil {
+		return err
+	}
 	dir := filepath.Join(s.dir, disksDir, url.PathEscape(host))
 	files, err := os.ReadDir(dir)
 	for _, f := range files {
@@ -75,7 +90,17 @@ func (s *Store) ShareDisk(from, to, drive string) error {
 	if err == nil && s.fsync {
 		err = errors.Join(syncDir(filepath.Dir(at)), syncDir(filepath.Dir(filepath.Dir(at))))
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // the drive was never written
+	if errors.Is(err, fs.ErrNotExist) { // the drive was never written
+		return nil
+	}
+	if err == nil {
+		var r diskRecord
+		var found bool
+		if found, err = s.Load(Hosts, diskKey(from, drive), &r); found {
+			err = s.Save(s.Last(), Put{Kind: Hosts, Key: diskKey(to, drive), Value: r})
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("store: disk: %w", err)
 	}
 	return nil
@@ -131,7 +156,12 @@ func (d *Disk) WriteAt(p []byte, off int64) (int, error) {
 	if err := d.store.use(len(p)); err != nil {
 		return 0, fmt.Errorf("store: write: %w", err)
 	}
-	if err := f.dropSystems(d.size, off, int64(len(p)), d.store.fsync); err != nil {
+	if !f.recorded.Load() {
+		if err := d.record(f, f.hasSystems.Load()); err != nil {
+			return 0, fmt.Errorf("store: write: %w", err)
+		}
+	}
+	if err := d.dropSystems(f, off, int64(len(p))); err != nil {
 		return 0, err
 	}
 	n, err := f.WriteAt(p, off)
@@ -177,7 +207,7 @@ func (d *Disk) Discard(off, n int64) error {
 	if n == 0 { // the kernel refuses a hole of 0 bytes
 		return nil
 	}
-	if err := f.dropSystems(d.size, off, n, d.store.fsync); err != nil {
+	if err := d.dropSystems(f, off, n); err != nil {
 		return err
 	}
 	if err := punchHole(f.File, off, n); !errors.Is(err, errors.ErrUnsupported) {
@@ -243,6 +273,10 @@ type diskFile struct {
 	systems    sync.Mutex  // guards what follows the last sector
 	hasSystems atomic.Bool // something follows it
 	anchors    []int64     // where its systems begin; nil: not read yet
+
+	recording sync.Mutex  // guards hasRecord
+	recorded  atomic.Bool // hasRecord is stored
+	hasRecord diskRecord
 }
 
 func newFiles(most int, fsync bool) *openFiles {
@@ -282,7 +316,7 @@ func (f *openFiles) acquire(path string, size int64, create bool) (*diskFile, er
 		if err == nil && st.Size() > 0 {
 			err = &DamageError{
 				Path: path, Offset: st.Size(), Detail: fmt.Sprintf("it ends there, and the drive has %d bytes", size),
-				Fix: "restore a snapshot (labctl snapshot restore FILE), or reset the server (labctl snapshot reset HOST), which empties its disks",
+				Fix: diskFix,
 			}
 		}
 		if err == nil {

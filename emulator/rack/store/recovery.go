@@ -58,6 +58,7 @@ type content struct {
 	replayed []loggedBatch // batches of the log, later than batch
 	torn     int64         // bytes at the end of the log: a batch that was cut
 	log      bool          // there is a log with a header
+	killed   bool          // the last process did not close the store
 	loss     *LossError    // acknowledged changes that are missing; nil: none
 }
 
@@ -77,6 +78,7 @@ func inspect(dir string, db *bbolt.DB) (c content, err error) {
 			return nil
 		}
 		phase, marked = string(valueOf(meta, phaseKey)), valueOf(meta, markKey) != nil
+		c.killed = phase == phaseOpen
 		c.batch, _ = binary.Uvarint(valueOf(meta, batchKey))
 		c.last, err = readTime(tx)
 		return err
@@ -124,11 +126,11 @@ func inspect(dir string, db *bbolt.DB) (c content, err error) {
 	return c, err
 }
 
-// replay flushes to bbolt what the last process left in the log.
-func (s *Store) replay() error {
+// replay flushes to bbolt what the last process left in the log, and reports whether it was killed.
+func (s *Store) replay() (killed bool, err error) {
 	c, err := inspect(s.dir, s.db)
 	if err != nil {
-		return err
+		return false, err
 	}
 	path := filepath.Join(s.dir, logFile)
 	if c.torn > 0 {
@@ -136,7 +138,7 @@ func (s *Store) replay() error {
 	}
 	if c.loss != nil {
 		if s.fsync && !s.acceptLoss {
-			return c.loss
+			return false, c.loss
 		}
 		s.messages.Warn("the lab goes on without changes that were acknowledged before it was killed", "missing", c.loss.missing())
 	}
@@ -148,17 +150,17 @@ func (s *Store) replay() error {
 	}
 	m, err := openMark(s.dir, batch)
 	if err != nil {
-		return err
+		return false, err
 	}
 	s.marked = m != nil
 	if err := s.flushTo(batch, phaseOpen); err != nil {
-		return errors.Join(fmt.Errorf("store: %s: %w", filepath.Join(s.dir, file), err), m.close())
+		return false, errors.Join(fmt.Errorf("store: %s: %w", filepath.Join(s.dir, file), err), m.close())
 	}
 	if s.log, err = openLog(s.dir, s.fsync, batch, !c.log); err != nil {
-		return errors.Join(fmt.Errorf("store: %w", err), m.close())
+		return false, errors.Join(fmt.Errorf("store: %w", err), m.close())
 	}
 	s.log.mark = m
-	return nil
+	return c.killed, nil
 }
 
 func open(dir string, o *bbolt.Options) (*bbolt.DB, error) {

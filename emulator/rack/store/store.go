@@ -56,7 +56,9 @@ type Config struct {
 	Fsync bool
 	// AcceptLoss opens a store that misses acknowledged changes. Without Fsync it is opened anyway.
 	AcceptLoss bool
-	Log        *slog.Logger // nil: none
+	// Emptied, if not nil, accepts the hosts whose disks are about to be removed: they may be damaged.
+	Emptied func(host string) bool
+	Log     *slog.Logger // nil: none
 	// Use, if not nil, is called before n bytes of a disk or an image are written. Its
 	// error refuses the write.
 	Use func(n int) error
@@ -150,8 +152,19 @@ func Open(c Config) (*Store, error) {
 		c.Use = func(int) error { return nil }
 	}
 	s := &Store{dir: c.Dir, fsync: c.Fsync, acceptLoss: c.AcceptLoss, messages: c.Log, use: c.Use, db: db, files: newFiles(openDisks, c.Fsync), plain: true, unflushed: map[valueKey]*pendingValue{}}
-	if err := s.replay(); err != nil {
+	killed, err := s.replay()
+	if err != nil {
 		return nil, errors.Join(err, db.Close())
+	}
+	if killed { // the owner of a store that was closed compares the files with its list
+		err = s.checkDisks(c.Emptied)
+	}
+	if err != nil && c.AcceptLoss {
+		s.messages.Warn("the lab goes on with damaged disks", "err", err)
+		err = nil
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.log.close(), db.Close())
 	}
 	return s, nil
 }
@@ -313,10 +326,11 @@ func (s *Store) Keys(k Kind, prefix string) (keys []string, err error) {
 // Close closes the store and its disks after the calls that are under way. Later
 // calls fail. On a full disk the batches of the log stay there until the next Open.
 func (s *Store) Close() error {
+	disks := s.files.close() // writes that are under way may save their disk's record
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	if s.log == nil { // closed already
-		return nil
+		return disks
 	}
 	err := s.flushTo(s.log.batch, phaseClosed)
 	if err == nil {
@@ -326,7 +340,7 @@ func (s *Store) Close() error {
 		s.messages.Warn("the log is kept: there is no space to empty it", "err", err)
 		err = nil
 	}
-	err = errors.Join(err, s.log.close(), s.files.close(), s.db.Close())
+	err = errors.Join(err, s.log.close(), disks, s.db.Close())
 	s.log = nil
 	if err != nil {
 		return fmt.Errorf("store: %w", err)

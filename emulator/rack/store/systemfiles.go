@@ -69,12 +69,12 @@ func (d *Disk) PutSystemFiles(anchor int64, content []byte) error {
 	if content != nil {
 		all = append(all, systemFiles{anchor, content})
 	}
-	return f.saveSystems(d.size, all, d.store.fsync)
+	return d.saveSystems(f, all)
 }
 
 // dropSystems removes the files of systems that begin in a range which is written or
 // discarded.
-func (f *diskFile) dropSystems(size, off, n int64, fsync bool) error {
+func (d *Disk) dropSystems(f *diskFile, off, n int64) error {
 	if !f.hasSystems.Load() || n == 0 {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (f *diskFile) dropSystems(size, off, n int64, fsync bool) error {
 	if f.anchors != nil && !slices.ContainsFunc(f.anchors, meant) {
 		return nil
 	}
-	all, err := f.loadSystems(size)
+	all, err := f.loadSystems(d.size)
 	if damage := (*DamageError)(nil); errors.As(err, &damage) && off > 0 {
 		return nil // which systems there are cannot be read
 	} else if err != nil && damage == nil {
@@ -94,7 +94,7 @@ func (f *diskFile) dropSystems(size, off, n int64, fsync bool) error {
 	if len(left) == len(all) && err == nil {
 		return nil
 	}
-	return f.saveSystems(size, left, fsync)
+	return d.saveSystems(f, left)
 }
 
 // systemHead is the block after the last sector: where the files of the systems are. They
@@ -112,7 +112,7 @@ const systemBlock = 4096
 var systemMagic = [8]byte{'l', 'a', 'b', 's', 'y', 's', '1', '\n'}
 
 // readHead reads the block; its zero value if there is none.
-func (f *diskFile) readHead(size int64) (h systemHead, err error) {
+func readHead(f io.ReaderAt, size int64) (h systemHead, err error) {
 	b := make([]byte, binary.Size(h))
 	switch _, err := f.ReadAt(b, size); {
 	case errors.Is(err, io.EOF):
@@ -131,18 +131,18 @@ func (f *diskFile) readHead(size int64) (h systemHead, err error) {
 
 // loadSystems reads the files of all systems.
 func (f *diskFile) loadSystems(size int64) ([]systemFiles, error) {
-	h, err := f.readHead(size)
+	h, err := readHead(f, size)
 	if err != nil || h.Length == 0 {
 		return nil, err
 	}
 	b := make([]byte, h.Length)
 	if _, err := f.ReadAt(b, size+systemBlock+h.Off); err != nil {
-		return nil, fmt.Errorf("store: files of a system: %w", err)
+		return nil, f.endOf(err)
 	}
 	if sha256.Sum256(b) != h.Sum {
 		return nil, &DamageError{
 			Path: f.path, Offset: size + systemBlock + h.Off, Detail: "the files of the operating system do not match their checksum",
-			Fix: "restore a snapshot (labctl snapshot restore FILE), or reset the server (labctl snapshot reset HOST), which empties its disks",
+			Fix: diskFix,
 		}
 	}
 	var out []systemFiles
@@ -165,7 +165,8 @@ func (f *diskFile) setAnchors(all []systemFiles) {
 }
 
 // saveSystems replaces the files of all systems.
-func (f *diskFile) saveSystems(size int64, all []systemFiles, fsync bool) (err error) {
+func (d *Disk) saveSystems(f *diskFile, all []systemFiles) (err error) {
+	size, fsync := d.size, d.store.fsync
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("store: files of a system: %w", err)
@@ -174,6 +175,9 @@ func (f *diskFile) saveSystems(size int64, all []systemFiles, fsync bool) (err e
 	f.hasSystems.Store(len(all) > 0)
 	f.setAnchors(all)
 	if len(all) == 0 {
+		if err := d.record(f, false); err != nil {
+			return err
+		}
 		return f.Truncate(size)
 	}
 	var b []byte
@@ -182,7 +186,7 @@ func (f *diskFile) saveSystems(size int64, all []systemFiles, fsync bool) (err e
 		b = binary.LittleEndian.AppendUint64(b, uint64(len(s.content)))
 		b = append(b, s.content...)
 	}
-	old, err := f.readHead(size)
+	old, err := readHead(f, size)
 	if err != nil {
 		return err
 	}
@@ -214,7 +218,9 @@ func (f *diskFile) saveSystems(size int64, all []systemFiles, fsync bool) (err e
 		}
 	}
 	if fsync {
-		return f.Sync()
+		if err := f.Sync(); err != nil {
+			return err
+		}
 	}
-	return nil
+	return d.record(f, true)
 }
