@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +30,7 @@ func checkEtcd(data string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		// A new etcd, or one that was killed before it had anything: it makes the database
 		// first.
-		if applied, err := lastApplied(db); err == nil && applied > 0 {
+		if applied, err := lastApplied(db, newLogged(0, false)); err == nil && applied > 0 {
 			return damaged(logs, fmt.Errorf("is missing, and the database has entry %d", applied))
 		}
 		return nil
@@ -42,51 +41,59 @@ func checkEtcd(data string) error {
 	if len(entries) == 0 {
 		return damaged(logs, errors.New("is empty"))
 	}
-	last, err := lastLogged(logs)
+	log, err := readChanges(logs)
 	if err != nil {
 		return damaged(logs, err)
 	}
-	applied, err := lastApplied(db)
+	applied, err := lastApplied(db, log)
 	if err != nil {
 		return damaged(db, err)
 	}
-	if applied > last {
-		return damaged(logs, fmt.Errorf("ends with entry %d, and the database has entry %d", last, applied))
+	if applied > log.last {
+		return damaged(logs, fmt.Errorf("ends with entry %d, and the database has entry %d", log.last, applied))
 	}
 	return nil
 }
 
-// lastLogged returns the index of the last entry in etcd's write-ahead log, and checks the
-// checksums of all.
-func lastLogged(dir string) (uint64, error) {
+// mostChanges is how many changes readChanges reads from the beginning of a log: they are in memory
+// for a moment, some kilobytes each.
+const mostChanges = 20_000
+
+// readChanges reads etcd's write-ahead log, and checks the checksums of its entries. It reads all of
+// a log that begins with the first change, and else the entries after the last snapshot.
+func readChanges(dir string) (*logged, error) {
 	log := zap.NewNop()
 	snaps, err := wal.ValidSnapshotEntries(log, dir)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	from := &walpb.Snapshot{}
-	if len(snaps) > 0 {
-		from = snaps[len(snaps)-1]
+	if n := len(snaps); n > 0 && (snaps[0].GetIndex() > 0 || snaps[n-1].GetIndex() > mostChanges) {
+		from = snaps[n-1]
 	}
 	w, err := wal.OpenForRead(log, dir, from)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer w.Close()
 	_, _, entries, err := w.ReadAll()
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) { // the last write may have been cut by a crash
-		return 0, err
+		return nil, err
 	}
-	if n := len(entries); n > 0 {
-		return entries[n-1].GetIndex(), nil
+	out := newLogged(from.GetIndex(), from.GetIndex() == 0)
+	for _, e := range entries {
+		if err := out.add(e); err != nil {
+			return nil, err
+		}
 	}
-	return from.GetIndex(), nil
+	return out, nil
 }
 
-// lastApplied returns the index of the last entry that is in etcd's database. It does not
-// read the pages of a file that was cut off: bbolt maps the file, and such a page ends
-// the process. bbolt panics at a page with other content than the others say.
-func lastApplied(path string) (index uint64, err error) {
+// lastApplied returns the index of the last entry that is in etcd's database, and checks the
+// database against its log. It does not read the pages of a file that was cut off: bbolt maps the
+// file, and such a page ends the process. bbolt panics at a page with other content than the others
+// say.
+func lastApplied(path string, log *logged) (index uint64, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("is damaged: %v", p)
@@ -110,12 +117,8 @@ func lastApplied(path string) (index uint64, err error) {
 		if tx.Size() > st.Size() {
 			return fmt.Errorf("has %d bytes of %d", st.Size(), tx.Size())
 		}
-		if meta := tx.Bucket([]byte("meta")); meta != nil {
-			if v := meta.Get([]byte("consistent_index")); len(v) == 8 {
-				index = binary.BigEndian.Uint64(v)
-			}
-		}
-		return nil
+		index, err = checkContent(tx, log)
+		return err
 	})
 	return index, err
 }

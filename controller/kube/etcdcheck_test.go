@@ -2,6 +2,7 @@ package kube
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -70,6 +71,15 @@ func TestDamagedEtcdIsRefused(t *testing.T) {
 		}
 		return errors.Join(err, f.Close())
 	}
+	// change replaces text in the database, wherever it is: pages of earlier transactions have it, too.
+	change := func(dir, from, to string) error {
+		name := filepath.Join(dir, "etcd", "member", "snap", "db")
+		b, err := os.ReadFile(name)
+		if err == nil && !strings.Contains(string(b), from) {
+			err = fmt.Errorf("%s does not have %q", name, from)
+		}
+		return errors.Join(err, os.WriteFile(name, []byte(strings.ReplaceAll(string(b), from, to)), 0o600))
+	}
 	truncate := func(name string, size int64) func(string) error {
 		return func(dir string) error { return os.Truncate(filepath.Join(dir, name), size) }
 	}
@@ -97,6 +107,12 @@ func TestDamagedEtcdIsRefused(t *testing.T) {
 			}
 			return errors.Join(os.Truncate(name, 2*int64(os.Getpagesize())), os.Truncate(name, st.Size()))
 		}, database},
+		{"the value of an object", func(dir string) error {
+			return change(dir, "k8s\x00\n\x0f\n\x02v1\x12\tConfigMap\x12", "k8s\x00\n\x0f\n\x02v1\x12\tConfigMaq\x12")
+		}, database + ": has /registry/configmaps/"},
+		{"the name of an object", func(dir string) error {
+			return change(dir, "/customresourcedefinitions/hostfirmwarecomponents", "/customresourcedefinitions/hostfirmwarecomponentz")
+		}, database + ": has /registry/apiextensions.k8s.io/customresourcedefinitions/hostfirmwarecomponentz.metal3.io with another name or value than was written"},
 		{"no database", func(dir string) error { return os.Remove(filepath.Join(dir, database)) }, database},
 		{"a directory in place of the database", func(dir string) error {
 			return errors.Join(os.Remove(filepath.Join(dir, database)), os.Mkdir(filepath.Join(dir, database), 0o700))
