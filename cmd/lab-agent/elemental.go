@@ -31,8 +31,6 @@ func elementalCommand() *cobra.Command {
 		Long: "Register, install, bootstrap, update and reset this server as an ElementalHost of Cluster API's provider for Elemental.\n\n" +
 			"agent.osPlugin of the configuration chooses the plugin that changes the server: dummy (or a path that ends in dummy.so) writes files for an administrator's automation, elemental-sim (or a path that ends in elemental.so) acts on them, too, and ERASES the disk that install.device names.\n\n" +
 			"With --root all files are below a directory. Reboots are refused there, and the host name is written to etc/hostname below it.",
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var root string
 	c.PersistentFlags().StringVar(&root, "root", "/", "directory that has the server's files")
@@ -42,7 +40,7 @@ func elementalCommand() *cobra.Command {
 	} {
 		a := &elemental.Arguments{}
 		sub := &cobra.Command{
-			Use: name, Short: short, Args: noArguments,
+			Use: name, Short: short,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				level := slog.LevelInfo
 				if a.Debug {
@@ -55,7 +53,7 @@ func elementalCommand() *cobra.Command {
 		c.AddCommand(sub)
 	}
 	c.AddCommand(&cobra.Command{
-		Use: "version", Short: "Print the version", Args: noArguments,
+		Use: "version", Short: "Print the version",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), "elemental-agent "+version.Read().Version)
 			return err

@@ -18,6 +18,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/lcm"
 	"github.com/metalab-dev/metalab/agent/plugin/inventory"
 	"github.com/metalab-dev/metalab/agent/sys"
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/version"
 )
 
@@ -30,7 +31,6 @@ func lcmCommand() *cobra.Command {
 		Short: "Run the state items of an LCMMachine on this server",
 		Long: "Run the state items of an LCMMachine on this server, and report to its status.\n\n" +
 			"With --root all files are below a directory, the configuration's included. Commands run in this system. Reboots are refused, and an upgrade of a program that is not below the directory.",
-		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if unit {
 				_, err := io.WriteString(cmd.OutOrStdout(), lcm.Unit)
@@ -64,7 +64,7 @@ func runLCM(ctx context.Context, root string, args []string, log *slog.Logger) e
 	}
 	o, err := lcm.ParseArgs(args, host)
 	if err != nil {
-		return &usageError{err}
+		return usage.New(err)
 	}
 	if o.Ignored != nil {
 		log.Warn("arguments of the last upgrade are ignored", "error", o.Ignored)

@@ -27,6 +27,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/agent/plugin/inventory"
 	"github.com/metalab-dev/metalab/agent/sys"
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/version"
 )
 
@@ -50,24 +51,10 @@ func main() {
 		select {} // a kernel whose first process ends panics and hides the error on the screen
 	}
 	stop()
-	if wrong := new(usageError); errors.As(err, &wrong) {
-		os.Exit(2)
+	if usage.Is(err) {
+		os.Exit(usage.Status)
 	}
 	os.Exit(1)
-}
-
-// usageError is an error in the command line.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() + " (see --help)" }
-func (e *usageError) Unwrap() error { return e.err }
-
-// noArguments refuses arguments.
-func noArguments(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return &usageError{fmt.Errorf("%s takes no argument %q", c.CommandPath(), args[0])}
-	}
-	return nil
 }
 
 // prepare sets up the system if this process is the first one.
@@ -126,7 +113,6 @@ func command() *cobra.Command {
 	show := &cobra.Command{
 		Use:   "inventory",
 		Short: "Print what the agent would report of this machine, as JSON",
-		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			hardware, err := inventory.Collect(cmd.Context(), sys.Linux{})
 			if err != nil {
@@ -141,14 +127,14 @@ func command() *cobra.Command {
 	show.Flags().DurationVar(&listen, "listen", 0, "how long to listen for what switches tell of themselves (LLDP; most do every 30s)")
 	root.AddCommand(show, lcmCommand(), elementalCommand(), mcdCommand(), versionCommand())
 	root.SetVersionTemplate("lab-agent {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	usage.Strict(root)
 	return root
 }
 
 // versionCommand prints the line that --version prints.
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version of lab-agent and its commit", Args: noArguments,
+		Use: "version", Short: "Print the version of lab-agent and its commit",
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(c.OutOrStdout(), "lab-agent", version.Read())
 			return err
@@ -162,7 +148,7 @@ func rootArgs(c *cobra.Command, args []string) error {
 	if boot.IsFirstProcess() {
 		return nil
 	}
-	return noArguments(c, args)
+	return usage.NoArguments(c, args)
 }
 
 // mediaPath returns the first of the three that is set.

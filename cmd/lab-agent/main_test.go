@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/version"
 )
 
@@ -82,6 +84,25 @@ func TestCommands(t *testing.T) {
 	for _, args := range [][]string{{"write"}, {"inventory", "x"}, {"--media", filepath.Join(t.TempDir(), "none")}} {
 		if _, err := run(args...); err == nil {
 			t.Errorf("lab-agent %v succeeded", args)
+		}
+	}
+}
+
+// A wrong command line is one to lab-agent as it is to labctl, with what is meant.
+func TestWrongCommandLines(t *testing.T) {
+	for line, want := range map[string]string{
+		"inventroy":             `lab-agent has no command "inventroy". Did you mean inventory?`,
+		"elemental rnu":         `lab-agent elemental has no command "rnu". Did you mean run?`,
+		"elemental run x":       `lab-agent elemental run takes no argument "x"`,
+		"lcm x":                 `lab-agent lcm takes no argument "x"`,
+		"mcd --print-unti":      "unknown flag: --print-unti. Did you mean --print-unit?",
+		"inventory --listen 5x": `--listen "5x" is not a duration, such as 30s or 5m`,
+	} {
+		c := command()
+		c.SetArgs(strings.Fields(line))
+		c.SetOut(io.Discard)
+		if err := c.ExecuteContext(t.Context()); !usage.Is(err) || err.Error() != want+" (see --help)" {
+			t.Errorf("lab-agent %s: %v, want %q", line, err, want)
 		}
 	}
 }

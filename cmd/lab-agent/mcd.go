@@ -14,6 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/machineconfig"
 	"github.com/metalab-dev/metalab/agent/machineconfig/deployment"
 	"github.com/metalab-dev/metalab/agent/sys"
+	"github.com/metalab-dev/metalab/cmd/usage"
 )
 
 // mcdCommand is the machine-config daemon of a node.
@@ -26,7 +27,6 @@ func mcdCommand() *cobra.Command {
 		Short:   "Bring this node to its rendered MachineConfig and OS image",
 		Long: "Bring this node to the rendered MachineConfig and the OS image that the annotations of its Node name. Images are booted by rpm-ostree.\n\n" +
 			"With --root all files are below a directory, the configuration's included. Services are not touched, and reboots and images are refused.",
-		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if unit {
 				_, err := io.WriteString(cmd.OutOrStdout(), machineconfig.Unit)
@@ -59,7 +59,7 @@ func runMCD(ctx context.Context, root string, args []string, log *slog.Logger) e
 	}
 	account, err := machineconfig.ParseArgs(args, host)
 	if err != nil {
-		return &usageError{err}
+		return usage.New(err)
 	}
 	unlock, err := lock(host.Path("/run/lab-agent-mcd.lock"), "machine-config")
 	if err != nil {

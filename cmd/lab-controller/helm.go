@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/controller/manager"
 )
 
@@ -95,7 +96,7 @@ func newProbe() *cobra.Command {
 		Use: "probe healthz|readyz", Short: "Ask a lab-controller of this pod whether it serves, or is ready",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] != "healthz" && args[0] != "readyz" {
-				return &usageError{fmt.Errorf("probe takes healthz or readyz, not %q", strings.Join(args, " "))}
+				return usage.New(fmt.Errorf("probe takes healthz or readyz, not %q", strings.Join(args, " ")))
 			}
 			return nil
 		},

@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/controller/manager"
 	"github.com/metalab-dev/metalab/controller/tracing"
 	"github.com/metalab-dev/metalab/version"
@@ -28,18 +29,12 @@ func main() {
 	if err := newCommand(run).ExecuteContext(ctx); err != nil {
 		stop()
 		fmt.Fprintln(os.Stderr, "lab-controller:", err)
-		if wrong := new(usageError); errors.As(err, &wrong) {
-			os.Exit(2)
+		if usage.Is(err) {
+			os.Exit(usage.Status)
 		}
 		os.Exit(1)
 	}
 }
-
-// usageError is an error in the command line.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() + " (see --help)" }
-func (e *usageError) Unwrap() error { return e.err }
 
 // newCommand returns the command, which calls work with its options.
 func newCommand(work func(context.Context, options) error) *cobra.Command {
@@ -61,34 +56,25 @@ another error or when another process has become the leader: restart it then.`,
   lab-controller --kubeconfig ~/.kube/config --provisioning-address 192.0.2.5:7000
   lab-controller --controllers=helm --helm-bundle default/c1 --kubeconfig MANAGEMENT  # in a pod of the cluster c1`,
 		Version:      version.Read().String(),
-		Args:         noArguments,
 		SilenceUsage: true, SilenceErrors: true,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.resolve(); err != nil {
-				return &usageError{err}
+				return usage.New(err)
 			}
 			return work(c.Context(), *o)
 		},
 	}
 	c.SetVersionTemplate("lab-controller {{.Version}}\n")
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	o.bind(c.Flags())
 	c.AddCommand(newProbe(), &cobra.Command{
-		Use: "version", Short: "Print the version of lab-controller, its commit and its Kubernetes client", Args: noArguments,
+		Use: "version", Short: "Print the version of lab-controller, its commit and its Kubernetes client",
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(c.OutOrStdout(), "lab-controller", version.Read())
 			return err
 		},
 	})
+	usage.Strict(c)
 	return c
-}
-
-// noArguments refuses arguments.
-func noArguments(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return &usageError{fmt.Errorf("%s takes no argument %q", c.Name(), args[0])}
-	}
-	return nil
 }
 
 // run runs the controllers until ctx ends.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/manager"
 	"github.com/metalab-dev/metalab/version"
@@ -158,13 +158,13 @@ func TestInvalidFlagsNameTheFix(t *testing.T) {
 		{"--provisioning-address=192.0.2.5 --machine-api-url=http://192.0.2.9:6443", `--machine-api-url "http://192.0.2.9:6443": use https://HOST[:PORT][/PATH]`},
 		{"--provisioning-address=192.0.2.5 --machine-api-url=192.0.2.9:6443", "use https://HOST[:PORT][/PATH]"},
 		{"--provisioning-address=192.0.2.5 --machine-api-url=https://[::]:6443", "machines cannot reach that: name an address of the API"},
-		{"--provisioning-address=192.0.2.5 host", `lab-controller takes no argument "host"`},
+		{"--provisioning-address=192.0.2.5 host", `lab-controller has no command "host"`},
 		{"--provisioning-addr=192.0.2.5", "unknown flag: --provisioning-addr"},
 	} {
 		if _, err := parse(t, strings.Fields(tt.args)...); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("lab-controller %s: %v, want %q in it", tt.args, err, tt.want)
 		}
-		if _, err := parse(t, strings.Fields(tt.args)...); !errors.As(err, new(*usageError)) {
+		if _, err := parse(t, strings.Fields(tt.args)...); !usage.Is(err) {
 			t.Errorf("lab-controller %s: %T, want a usage error, which exits with 2", tt.args, err)
 		}
 	}
@@ -360,5 +360,24 @@ func TestElementalAPI(t *testing.T) {
 				t.Errorf("lab-controller %v: API (-want +got):\n%s", tt.args, diff)
 			}
 		})
+	}
+}
+
+// A wrong command line is one to lab-controller as it is to labctl, with what is meant.
+func TestWrongCommandLines(t *testing.T) {
+	for line, want := range map[string]string{
+		"prob":                         `lab-controller has no command "prob". Did you mean probe?`,
+		"vresion":                      `lab-controller has no command "vresion". Did you mean version?`,
+		"version now":                  `lab-controller version takes no argument "now"`,
+		"--provisionign-address 1.2.3": "unknown flag: --provisionign-address. Did you mean --provisioning-address?",
+		"--lease-duration soon":        `--lease-duration "soon" is not a duration, such as 30s or 5m`,
+		"--provisioning-address 1.2.3": `--provisioning-address "1.2.3": use IP or IP:PORT`,
+	} {
+		c := newCommand(func(context.Context, options) error { return nil })
+		c.SetArgs(strings.Fields(line))
+		c.SetOut(io.Discard)
+		if err := c.ExecuteContext(t.Context()); !usage.Is(err) || err.Error() != want+" (see --help)" {
+			t.Errorf("lab-controller %s: %v, want %q", line, err, want)
+		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/metalab-dev/metalab/cmd/usage"
 )
 
 // access holds the flags with which a command reaches a BMC.
@@ -60,7 +62,7 @@ func (a *access) authorities() (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, &usageError{fmt.Errorf("--ca %s: holds no certificate", a.ca)}
+		return nil, usage.New(fmt.Errorf("--ca %s: holds no certificate", a.ca))
 	}
 	return pool, nil
 }

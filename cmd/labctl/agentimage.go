@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/controller/netboot/ramdisk"
 )
 
@@ -37,7 +38,7 @@ the image.`,
   labctl image build agent ./agent
   # with a kernel of yours
   labctl image build agent ./agent --kernel bzImage --initrd drivers.img --packages ./debs`,
-		Args: arguments("DIR"),
+		Args: usage.Arguments("DIR"),
 		RunE: func(c *cobra.Command, args []string) error {
 			err := a.complete(c)
 			if a.scratch != "" {
@@ -74,10 +75,10 @@ func (a *agentImage) complete(c *cobra.Command) error {
 		a.Agent = filepath.Join(filepath.Dir(self), "lab-agent")
 	}
 	if _, err := os.Stat(a.Agent); err != nil {
-		return &usageError{fmt.Errorf("--agent: %w", err)}
+		return usage.New(fmt.Errorf("--agent: %w", err))
 	}
 	if a.packages == "" && a.Kernel != "" {
-		return &usageError{errors.New("--packages: is required with --kernel: the boot loaders come from there")}
+		return usage.New(errors.New("--packages: is required with --kernel: the boot loaders come from there"))
 	}
 	if a.packages != "" {
 		var err error

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/bmc/redfish"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
@@ -136,7 +137,7 @@ func (o *options) completeSetting(c *cobra.Command, args []string, part string) 
 func hostAndMore(least int, needs string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < least {
-			return &usageError{fmt.Errorf("%s needs %s", c.CommandPath(), needs)}
+			return usage.New(fmt.Errorf("%s needs %s", c.CommandPath(), needs))
 		}
 		return nil
 	}
@@ -208,7 +209,7 @@ func setBIOS(ctx context.Context, o *options, host string, asked []string) ([]bi
 	for _, one := range asked {
 		name, text, ok := strings.Cut(one, "=")
 		if !ok {
-			return nil, &usageError{fmt.Errorf("%q: write SETTING=VALUE", one)}
+			return nil, usage.New(fmt.Errorf("%q: write SETTING=VALUE", one))
 		}
 		ask[name] = bmc.Setting(text, b.Registry.Attribute(name), b.Settings[name])
 	}
@@ -304,7 +305,7 @@ func newBIOSDiff(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "diff HOST OTHER", Short: "Show the BIOS settings in which two servers differ",
 		Example: "  labctl host bios diff node-0 node-1",
-		Args:    arguments("HOST", "OTHER"), ValidArgsFunction: completeAllHosts(o),
+		Args:    usage.Arguments("HOST", "OTHER"), ValidArgsFunction: completeAllHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
 			var read [2]bmc.Settings
 			for i, pattern := range args {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/suggest"
 )
 
@@ -17,7 +18,7 @@ func choice(name, text string, allowed []string) (string, error) {
 			return a, nil
 		}
 	}
-	return text, &usageError{notAllowed(name, text, allowed)}
+	return text, usage.New(notAllowed(name, text, allowed))
 }
 
 func notAllowed(name, text string, allowed []string) error {

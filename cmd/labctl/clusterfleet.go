@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/scenarios/cluster"
 )
@@ -45,7 +46,7 @@ var notInCluster = map[string]string{
 // API of that lab in a directory of its own, and returns that.
 func (f *clusterFlags) enter(c *cobra.Command) (dir string, err error) {
 	if why := notInCluster[c.CommandPath()]; why != "" {
-		return "", &usageError{fmt.Errorf("%s takes no --cluster: %s", c.CommandPath(), why)}
+		return "", usage.New(fmt.Errorf("%s takes no --cluster: %s", c.CommandPath(), why))
 	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 )
@@ -233,8 +234,8 @@ func TestExitStatus(t *testing.T) {
 	}{
 		{nil, 0, ""},
 		{errors.New("lab: open: no room"), 1, "labctl: open: no room\n"},
-		{&usageError{errors.New("--speed 0x: use 1x or more")}, 2, "labctl: --speed 0x: use 1x or more (see --help)\n"},
-		{fmt.Errorf("host: %w", &usageError{errors.New("no")}), 2, "labctl: host: no (see --help)\n"},
+		{usage.New(errors.New("--speed 0x: use 1x or more")), 2, "labctl: --speed 0x: use 1x or more (see --help)\n"},
+		{fmt.Errorf("host: %w", usage.New(errors.New("no"))), 2, "labctl: host: no (see --help)\n"},
 		{exitCode(7), 7, ""},
 		{fmt.Errorf("exec: %w", exitCode(126)), 126, ""},
 	} {

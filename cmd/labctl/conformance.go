@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 	"github.com/metalab-dev/metalab/scenarios/conformance/report"
 )
@@ -55,9 +56,9 @@ a run would not be safe, and 5 when it is ready with quirks under --strict.`,
 // ended turns the error of a subcommand into its exit code. What is no mistake of
 // the command line and no refusal is a failure of the tool or the network.
 func ended(c *cobra.Command, err error) error {
-	usage, refusal, code := new(usageError), new(conformance.Refusal), exitCode(0)
+	wrong, refusal, code := new(usage.Error), new(conformance.Refusal), exitCode(0)
 	switch {
-	case err == nil, errors.As(err, &usage), errors.As(err, &code):
+	case err == nil, errors.As(err, &wrong), errors.As(err, &code):
 		return err
 	case errors.As(err, &refusal):
 		fmt.Fprintln(c.ErrOrStderr(), "labctl:", err)
@@ -76,7 +77,7 @@ func newConformanceList(o *options) *cobra.Command {
 			if profile != "" {
 				p, err := conformance.FindProfile(profile)
 				if err != nil {
-					return &usageError{err}
+					return usage.New(err)
 				}
 				weights = p.Importances()
 			}
@@ -114,11 +115,11 @@ func profileNames() []string {
 
 func newConformanceExplain(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "explain CHECK", Short: "Explain a check: what it predicts, what it needs and the remedy", Args: arguments("CHECK"),
+		Use: "explain CHECK", Short: "Explain a check: what it predicts, what it needs and the remedy", Args: usage.Arguments("CHECK"),
 		RunE: func(c *cobra.Command, args []string) error {
 			k, err := conformance.Find(args[0])
 			if err != nil {
-				return &usageError{err}
+				return usage.New(err)
 			}
 			weights := map[string]conformance.Importance{}
 			var uses []string
@@ -164,7 +165,7 @@ func newConformanceDiff(o *options) *cobra.Command {
 
 It exits with 1 when the second report has a failure or warning that the first does
 not have.`,
-		Args: arguments("REPORT", "REPORT"),
+		Args: usage.Arguments("REPORT", "REPORT"),
 		RunE: func(c *cobra.Command, args []string) error {
 			var docs [2]*report.Document
 			for i, name := range args {
@@ -200,7 +201,7 @@ func reportFile(name string) string {
 
 func newConformanceReport(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "report FOLDER", Short: "Write the reports of a run again, from its report.json and evidence.har", Args: arguments("FOLDER"),
+		Use: "report FOLDER", Short: "Write the reports of a run again, from its report.json and evidence.har", Args: usage.Arguments("FOLDER"),
 		RunE: func(c *cobra.Command, args []string) error {
 			d, err := report.Load(reportFile(args[0]))
 			if err != nil {
@@ -226,7 +227,7 @@ func newConformanceReport(o *options) *cobra.Command {
 func newConformanceRestore() *cobra.Command {
 	t := &conformanceTarget{}
 	c := &cobra.Command{
-		Use: "restore URL", Short: "Take back what a run has written and could not restore, as after a crash", Args: arguments("URL"),
+		Use: "restore URL", Short: "Take back what a run has written and could not restore, as after a crash", Args: usage.Arguments("URL"),
 		RunE: func(c *cobra.Command, args []string) error {
 			t.url = args[0]
 			return ended(c, t.restore(c.Context(), c.InOrStdin(), c.OutOrStdout()))
@@ -265,7 +266,7 @@ func (t *conformanceTarget) resolve(stdin io.Reader) (host string, err error) {
 	}
 	u, err := url.Parse(t.url)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil {
-		return "", &usageError{fmt.Errorf("URL %q: use a form like https://192.0.2.7, without credentials", t.url)}
+		return "", usage.New(fmt.Errorf("URL %q: use a form like https://192.0.2.7, without credentials", t.url))
 	}
 	if t.ipmi != "" {
 		if _, _, err := net.SplitHostPort(t.ipmi); err != nil {

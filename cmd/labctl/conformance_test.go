@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 )
 
@@ -124,7 +125,7 @@ func TestMistakesInARackAreNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := loadBMCs(path)
-		if usage := new(usageError); !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {
+		if !usage.Is(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", text, err, want)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/metalab-dev/metalab/cmd/usage"
 )
 
 // dhcpListener hears the DHCP DISCOVER of network boots on an interface. It answers
@@ -24,7 +26,7 @@ type dhcpListener struct {
 // open already. It needs CAP_NET_BIND_SERVICE and CAP_NET_RAW.
 func listenDHCP(ctx context.Context, name string) (*dhcpListener, error) {
 	if _, err := net.InterfaceByName(name); err != nil {
-		return nil, &usageError{fmt.Errorf("--dhcp %s: %w", name, err)}
+		return nil, usage.New(fmt.Errorf("--dhcp %s: %w", name, err))
 	}
 	listen := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		var failed error

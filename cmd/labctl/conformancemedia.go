@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 )
@@ -51,7 +52,7 @@ const (
 func serveMedia(address string) (m *mediaServer, stop func(), err error) {
 	ip := net.ParseIP(strings.Trim(address, "[]"))
 	if ip == nil || ip.IsUnspecified() {
-		return nil, nil, &usageError{fmt.Errorf("--media %q is not the IP address of this computer that the BMC reaches", address)}
+		return nil, nil, usage.New(fmt.Errorf("--media %q is not the IP address of this computer that the BMC reaches", address))
 	}
 	m = &mediaServer{ip: ip, requests: map[string][]conformance.MediaRequest{}}
 	if m.image, err = netboot.BuildISO(map[string][]byte{"/README": []byte("labctl conformance\n")}); err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/bmc/redfish"
 	"github.com/metalab-dev/metalab/controller/inband"
@@ -64,7 +65,7 @@ func newProvisioner(m *mediaServer, b *bootMedia, name string, c conformance.Con
 	} else {
 		f, err := os.Open(name)
 		if err != nil {
-			return nil, nil, &usageError{fmt.Errorf("--provisioner: %w", err)}
+			return nil, nil, usage.New(fmt.Errorf("--provisioner: %w", err))
 		}
 		st, err := f.Stat()
 		if err == nil && !st.Mode().IsRegular() {
@@ -72,7 +73,7 @@ func newProvisioner(m *mediaServer, b *bootMedia, name string, c conformance.Con
 		}
 		if err != nil {
 			f.Close()
-			return nil, nil, &usageError{fmt.Errorf("--provisioner: %w", err)}
+			return nil, nil, usage.New(fmt.Errorf("--provisioner: %w", err))
 		}
 		content, stop = f, func() { f.Close() }
 		m.serveImage(f, st.Size())

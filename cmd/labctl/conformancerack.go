@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 )
 
@@ -47,20 +48,20 @@ func loadBMCs(path string) ([]bmcEntry, error) {
 	}
 	var f bmcFile
 	if err := yaml.UnmarshalStrict(b, &f); err != nil {
-		return nil, &usageError{fmt.Errorf("%s: %w", path, err)}
+		return nil, usage.New(fmt.Errorf("%s: %w", path, err))
 	}
 	if len(f.BMCs) == 0 || len(f.BMCs) > maxBMCs {
-		return nil, &usageError{fmt.Errorf("%s: bmcs has %d entries, not 1 to %d", path, len(f.BMCs), maxBMCs)}
+		return nil, usage.New(fmt.Errorf("%s: bmcs has %d entries, not 1 to %d", path, len(f.BMCs), maxBMCs))
 	}
 	seen := map[string]bool{}
 	for i, e := range f.BMCs {
 		switch {
 		case !bmcName.MatchString(e.Name):
-			return nil, &usageError{fmt.Errorf("%s: bmcs[%d]: name %q: use letters, digits, dots and dashes", path, i, e.Name)}
+			return nil, usage.New(fmt.Errorf("%s: bmcs[%d]: name %q: use letters, digits, dots and dashes", path, i, e.Name))
 		case seen[e.Name]:
-			return nil, &usageError{fmt.Errorf("%s: bmcs[%d]: name %q is there twice", path, i, e.Name)}
+			return nil, usage.New(fmt.Errorf("%s: bmcs[%d]: name %q is there twice", path, i, e.Name))
 		case e.URL == "":
-			return nil, &usageError{fmt.Errorf("%s: bmcs[%d]: url is missing", path, i)}
+			return nil, usage.New(fmt.Errorf("%s: bmcs[%d]: url is missing", path, i))
 		}
 		seen[e.Name] = true
 	}
@@ -70,7 +71,7 @@ func loadBMCs(path string) ([]bmcEntry, error) {
 // runRack runs the checks on all BMCs of a file, some at once, and prints a table.
 func (r *conformanceRun) runRack(ctx context.Context, c *cobra.Command, o *options) error {
 	if r.parallel < 1 || r.parallel > 64 {
-		return &usageError{fmt.Errorf("--parallel %d is not 1 to 64", r.parallel)}
+		return usage.New(fmt.Errorf("--parallel %d is not 1 to 64", r.parallel))
 	}
 	entries, err := loadBMCs(r.rack)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/scenarios/capture"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 	"github.com/metalab-dev/metalab/scenarios/conformance/interop"
@@ -52,22 +53,22 @@ func newConformanceRun(o *options) *cobra.Command {
 		Example: `  labctl conformance run https://192.0.2.7 --username admin --password-file bmc.pass --insecure --ipmi 192.0.2.7
   labctl conformance run https://192.0.2.7 --username admin --password-file bmc.pass --ca ca.crt --level disruptive --serial CN123 --yes
   labctl conformance run --rack rack.yaml --out results`,
-		Args: arguments("[URL]"),
+		Args: usage.Arguments("[URL]"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if (r.rack == "") == (len(args) == 0) {
-				return &usageError{errors.New("give the URL of a BMC, or --rack FILE")}
+				return usage.New(errors.New("give the URL of a BMC, or --rack FILE"))
 			}
 			if _, err := r.profiles(); err != nil {
-				return &usageError{err}
+				return usage.New(err)
 			}
 			if _, err := conformance.Select(r.checks); err != nil {
-				return &usageError{err}
+				return usage.New(err)
 			}
 			if r.bootMedia != "" && r.media == "" {
-				return &usageError{errors.New("--boot-media needs --media, the address at which the BMC and the server fetch the image")}
+				return usage.New(errors.New("--boot-media needs --media, the address at which the BMC and the server fetch the image"))
 			}
 			if r.provisioner != "" && r.bootMedia == "" {
-				return &usageError{errors.New("--provisioner needs --boot-media: the agent writes the image")}
+				return usage.New(errors.New("--provisioner needs --boot-media: the agent writes the image"))
 			}
 			if r.rack != "" {
 				return ended(c, r.runRack(c.Context(), c, o))

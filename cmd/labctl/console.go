@@ -10,13 +10,14 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 )
 
 func newConsole(o *options) *cobra.Command {
 	follow, until := false, ""
 	c := &cobra.Command{
-		Use: "console HOST", Args: arguments("HOST"),
+		Use: "console HOST", Args: usage.Arguments("HOST"),
 		Short: "Open a host's serial console",
 		Long: `Open a host's serial console: show its latest and further output, and type. It is
 the same console as that of IPMI serial over LAN. Any number of people can open it

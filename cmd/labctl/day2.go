@@ -73,7 +73,6 @@ The modules are Ansible playbooks, which run in the emulated servers: ansible-pl
 installed (Debian: ansible. ansible-core is enough for the demo's modules, and has no collections
 for yours).`,
 		Example: "  labctl demo day2\n  labctl demo day2 --speed max",
-		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if _, err := exec.LookPath("ansible-playbook"); err != nil {
 				return errors.New("demo: the modules need ansible-playbook: install the package ansible")

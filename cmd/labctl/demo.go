@@ -27,7 +27,6 @@ func newDemo(o *options) *cobra.Command {
 		Long: `Start the lab if none is up, apply the Secret and the BareMetalHost of its first
 server, provision it with the lab's own image, and show each state.`,
 		Example: "  labctl demo\n  labctl demo --speed max\n  labctl demo --profile dell-r760\n  labctl demo day2\n  labctl demo elemental\n  labctl demo layering",
-		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(c.Context(), wait)
 			defer cancel()

@@ -74,7 +74,6 @@ Two flows to try afterwards, or in a lab of your own:
 With agent.osPlugin dummy in place of elemental-sim the agent writes its files and waits: you,
 or your path units, act on install.yaml, the bootstrap configuration and needs.reset.`,
 		Example: "  labctl demo elemental\n  labctl demo elemental --speed max --state ./lab",
-		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(c.Context(), wait)
 			defer cancel()

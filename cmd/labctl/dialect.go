@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/suggest"
@@ -63,7 +64,7 @@ labctl dialect show NAME -o yaml prints a built-in dialect in this form.`,
 			return o.output.print(c.OutOrStdout(), all, rows)
 		},
 	}, &cobra.Command{
-		Use: "show NAME", Short: "Show a dialect in full", Args: arguments("NAME"),
+		Use: "show NAME", Short: "Show a dialect in full", Args: usage.Arguments("NAME"),
 		Example: "  labctl dialect show generic -o yaml",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return rack.Dialects(), cobra.ShellCompDirectiveNoFileComp
@@ -71,7 +72,7 @@ labctl dialect show NAME -o yaml prints a built-in dialect in this form.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			r := rack.Dialect(args[0])
 			if r == nil {
-				return &usageError{fmt.Errorf("there is no dialect %q: see labctl dialect ls%s", args[0], suggest.DidYouMean(args[0], rack.Dialects()))}
+				return usage.New(fmt.Errorf("there is no dialect %q: see labctl dialect ls%s", args[0], suggest.DidYouMean(args[0], rack.Dialects())))
 			}
 			return show(o, c, r, dialectRows(r))
 		},

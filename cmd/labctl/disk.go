@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 )
 
@@ -21,7 +22,7 @@ func newDisk(o *options) *cobra.Command {
 
 	ls := &cobra.Command{
 		Use: "ls HOST", Short: "List the drives and volumes of a server", Example: "  labctl disk ls node-0 -o json",
-		Args: arguments("HOST"), ValidArgsFunction: completeHosts(o),
+		Args: usage.Arguments("HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
 			return each(c, args[0], func(lab *control.Client, host string) (control.Disks, error) {
 				return lab.Disks(c.Context(), host)
@@ -30,7 +31,7 @@ func newDisk(o *options) *cobra.Command {
 	}
 	pull := &cobra.Command{
 		Use: "pull HOST DISK", Short: "Pull a drive out of its bay, also while the server runs", Example: "  labctl disk pull node-0 Disk.0",
-		Args: arguments("HOST", "DISK"), ValidArgsFunction: completeAfterHost(o, o.disksOf),
+		Args: usage.Arguments("HOST", "DISK"), ValidArgsFunction: completeAfterHost(o, o.disksOf),
 		RunE: func(c *cobra.Command, args []string) error {
 			return each(c, args[0], func(lab *control.Client, host string) (control.Disks, error) {
 				return lab.PullDisk(c.Context(), host, args[1])
@@ -43,7 +44,7 @@ func newDisk(o *options) *cobra.Command {
 		Example: `  labctl disk insert node-0 Disk.0                 # the one that was pulled from there
   labctl disk insert node-0 Disk.0 --what new      # as it comes from the factory
   labctl disk insert node-0 Disk.0 --what foreign  # that was part of another server's volume`,
-		Args: arguments("HOST", "DISK"), ValidArgsFunction: completeAfterHost(o, o.disksOf),
+		Args: usage.Arguments("HOST", "DISK"), ValidArgsFunction: completeAfterHost(o, o.disksOf),
 		RunE: func(c *cobra.Command, args []string) error {
 			return each(c, args[0], func(lab *control.Client, host string) (control.Disks, error) {
 				return lab.InsertDisk(c.Context(), host, args[1], in)
@@ -59,7 +60,7 @@ func newDisk(o *options) *cobra.Command {
 		Example: `  labctl disk fail node-0 Disk.0
   labctl disk fail node-0 Disk.0 --how predict   # it says that it will fail
   labctl disk fail node-0 Disk.0 --how revive`,
-		Args: arguments("HOST", "DISK"), ValidArgsFunction: completeAfterHost(o, o.disksOf),
+		Args: usage.Arguments("HOST", "DISK"), ValidArgsFunction: completeAfterHost(o, o.disksOf),
 		RunE: func(c *cobra.Command, args []string) error {
 			return each(c, args[0], func(lab *control.Client, host string) (control.Disks, error) {
 				return lab.FailDisk(c.Context(), host, args[1], how)
@@ -95,7 +96,7 @@ func newDiskReplace(o *options) *cobra.Command {
 volumes of the old one; --watch shows the progress. Rebuilding takes the lab's time,
 and needs the server to be on.`,
 		Example: "  labctl disk replace node-0 Disk.0 --watch",
-		Args:    arguments("HOST", "DISK"), ValidArgsFunction: completeAfterHost(o, o.disksOf),
+		Args:    usage.Arguments("HOST", "DISK"), ValidArgsFunction: completeAfterHost(o, o.disksOf),
 		RunE: func(c *cobra.Command, args []string) error {
 			return forHosts(c, o, args[0], func(lab *control.Client, host string) (control.Disks, error) {
 				if _, err := lab.PullDisk(c.Context(), host, args[1]); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/docs"
 	"github.com/metalab-dev/metalab/emulator/suggest"
 )
@@ -27,7 +28,7 @@ On a terminal a page is shown by the pager that PAGER names (default: less, if i
 there; PAGER=cat shows it without one). PAGE may also be a link of another page, such
 as how-to/vendor.md.`,
 		Example: "  labctl docs\n  labctl docs first-lab\n  labctl docs how-to/vendor\n  labctl docs quirks | grep etag",
-		Args:    arguments("[PAGE]"),
+		Args:    usage.Arguments("[PAGE]"),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 			all, _ := docs.Pages() // a completion has no errors to show
 			for _, p := range all {
@@ -86,7 +87,7 @@ func findPage(all []docs.Page, name string) (docs.Page, error) {
 	if len(near) == 0 {
 		near = []string{names[suggest.Closest(want, names)]}
 	}
-	return docs.Page{}, &usageError{fmt.Errorf("there is no page %q: labctl docs lists them. Did you mean %s?", name, strings.Join(near, " or "))}
+	return docs.Page{}, usage.New(fmt.Errorf("there is no page %q: labctl docs lists them. Did you mean %s?", name, strings.Join(near, " or ")))
 }
 
 // pager returns the command line of the user's pager, or "" for none.

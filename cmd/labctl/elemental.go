@@ -63,7 +63,6 @@ func newElementalLs(o *options) *cobra.Command {
 	var namespace string
 	c := &cobra.Command{
 		Use: "ls", Short: "List the servers that have registered themselves", Example: "  labctl elemental ls\n  labctl elemental ls -o json",
-		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			kube, _, err := elementalClient(c, o)
 			if err != nil {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
@@ -44,7 +45,7 @@ disk, and one that was reset registers itself again.`,
 		Example: `  labctl elemental seed fire --iso seed.iso
   labctl elemental seed fire --iso seed.iso --insert node-0,node-1 && labctl host power 'node-*' On
   labctl elemental seed fire --netboot node-0,node-1 && labctl host power 'node-*' On`,
-		Args: arguments("REGISTRATION"),
+		Args: usage.Arguments("REGISTRATION"),
 		RunE: func(c *cobra.Command, args []string) error {
 			kube, st, err := elementalClient(c, o)
 			if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 )
@@ -107,10 +108,12 @@ rules come from a file: a YAML list, as under faults: in a rack file.`,
 	fl.Uint8Var(&r.Code, "code", 0, "completion code of IPMI commands: 0xc0; --path /ipmi/00/02 selects a command by NetFn and number")
 	fl.StringVar(&r.ContentType, "content-type", "", "Content-Type of that text")
 	must(c.RegisterFlagCompletionFunc("bmc", completeHosts(o)))
-	methods := []string{"GET", "POST", "PATCH", "PUT", "DELETE", "IN", "OUT"}
-	must(c.RegisterFlagCompletionFunc("method", cobra.FixedCompletions(methods, cobra.ShellCompDirectiveNoFileComp)))
+	must(c.RegisterFlagCompletionFunc("method", cobra.FixedCompletions(faultMethods, cobra.ShellCompDirectiveNoFileComp)))
 	return c
 }
+
+// faultMethods are the methods of requests to BMCs, and the directions of datagrams.
+var faultMethods = []string{"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS", "IN", "OUT"}
 
 // rules returns the rules that the flags or the file define.
 func (f *faultFlags) rules(c *cobra.Command) ([]fault.Rule, error) {
@@ -118,7 +121,7 @@ func (f *faultFlags) rules(c *cobra.Command) ([]fault.Rule, error) {
 		var other error
 		c.Flags().Visit(func(f *pflag.Flag) {
 			if f.Name != "file" && f.Name != "state" && f.Name != "output" {
-				other = &usageError{fmt.Errorf("-f and --%s exclude each other: set it in the file", f.Name)}
+				other = usage.New(fmt.Errorf("-f and --%s exclude each other: set it in the file", f.Name))
 			}
 		})
 		if other != nil {
@@ -133,21 +136,25 @@ func (f *faultFlags) rules(c *cobra.Command) ([]fault.Rule, error) {
 	r := f.rule
 	given := c.Flags().Changed
 	if given("probability") && r.Probability == 0 {
-		return nil, &usageError{errors.New("--probability 0: must be above 0 and at most 1")}
+		return nil, usage.New(errors.New("--probability 0: must be above 0 and at most 1"))
 	}
 	if !given("probability") {
 		r.Probability = 0 // as in a file without the field
 	}
 	r.RetryAfter.Duration, r.From.Duration, r.Until.Duration = f.retry, f.from, f.until
 	for _, m := range f.methods {
-		r.Method = append(r.Method, strings.ToUpper(m))
+		method, err := choice("--method", m, faultMethods)
+		if err != nil {
+			return nil, err
+		}
+		r.Method = append(r.Method, method)
 	}
 	if given("body") {
 		r.Body = &f.body
 	}
 	if given("patch") {
 		if err := json.Unmarshal([]byte(f.patch), &r.Patch); err != nil {
-			return nil, &usageError{fmt.Errorf("--patch: %w", err)}
+			return nil, usage.New(fmt.Errorf("--patch: %w", err))
 		}
 	}
 	var err error
@@ -166,7 +173,7 @@ func (f *faultFlags) rules(c *cobra.Command) ([]fault.Rule, error) {
 		errs = append(errs, fmt.Errorf("--%s: %s", kebab(p.Field), p.Text))
 	}
 	if len(errs) > 0 {
-		return nil, &usageError{errors.Join(errs...)}
+		return nil, usage.New(errors.Join(errs...))
 	}
 	return []fault.Rule{r}, nil
 }
@@ -181,7 +188,7 @@ func pointedValues(flag string, given []string) (fault.Values, error) {
 			v = text
 		}
 		if !ok {
-			return nil, &usageError{fmt.Errorf("%s %q: use a form like /PowerState=null", flag, s)}
+			return nil, usage.New(fmt.Errorf("%s %q: use a form like /PowerState=null", flag, s))
 		}
 		if out == nil {
 			out = fault.Values{}
@@ -274,7 +281,7 @@ func newFaultRm(o *options) *cobra.Command {
 			lab := control.NewClient(o.state)
 			switch {
 			case all && len(ids) > 0:
-				return &usageError{errors.New("--all and IDs exclude each other")}
+				return usage.New(errors.New("--all and IDs exclude each other"))
 			case all:
 				rules, err := lab.Faults(c.Context())
 				if err != nil {
@@ -284,7 +291,7 @@ func newFaultRm(o *options) *cobra.Command {
 					ids = append(ids, r.ID)
 				}
 			case len(ids) == 0:
-				return &usageError{errors.New("name the rules to remove, or use --all")}
+				return usage.New(errors.New("name the rules to remove, or use --all"))
 			}
 			var errs []error
 			for _, id := range ids {

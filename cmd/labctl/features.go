@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/features"
 	"github.com/metalab-dev/metalab/features/steps"
 )
@@ -46,17 +47,17 @@ standard error. The exit code is 1 when a scenario fails.`,
 			run.Out, run.Progress = c.OutOrStdout(), c.ErrOrStderr()
 			run.Colors = term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
 			if run.Parallel < 1 {
-				return &usageError{fmt.Errorf("--parallel %d: use 1 or more", run.Parallel)}
+				return usage.New(fmt.Errorf("--parallel %d: use 1 or more", run.Parallel))
 			}
 			if run.RecordingSnapshots && run.Recordings == "" {
-				return &usageError{errors.New("--recording-snapshots needs --recording: the snapshots are in those files")}
+				return usage.New(errors.New("--recording-snapshots needs --recording: the snapshots are in those files"))
 			}
 			if list {
 				return listScenarios(c.OutOrStdout(), o.output, run)
 			}
 			err := features.Run(c.Context(), run)
 			if bad := new(features.UsageError); errors.As(err, &bad) {
-				return &usageError{err}
+				return usage.New(err)
 			}
 			return err
 		},
@@ -76,7 +77,7 @@ standard error. The exit code is 1 when a scenario fails.`,
 func listScenarios(w io.Writer, output format, run features.Options) error {
 	all, err := features.List(run)
 	if err != nil {
-		return &usageError{err}
+		return usage.New(err)
 	}
 	rows := [][]string{{"=SCENARIO", "NAME", "=TAGS"}}
 	for _, s := range all {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 )
 
@@ -30,11 +31,11 @@ first boot has configured it from the data source on the disk (an OpenStack conf
 drive or NoCloud), and as commands have changed it since. They are stored with the
 disk: a new image, cleaning and erasing remove them.`,
 		Example: "  labctl host files node-0\n  labctl host files node-0 /etc/hostname\n  labctl host files node-0 --diff\n  labctl host files 'node-*' /etc/hostname -o json",
-		Args:    arguments("HOST", "[PATH]"), ValidArgsFunction: completeHosts(o),
+		Args:    usage.Arguments("HOST", "[PATH]"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
 			if diff {
 				if len(args) == 2 {
-					return &usageError{errors.New("--diff compares all files: leave out PATH")}
+					return usage.New(errors.New("--diff compares all files: leave out PATH"))
 				}
 				return forHosts(c, o, args[0], func(lab *control.Client, host string) ([]control.FileChange, error) {
 					return lab.FileChanges(c.Context(), host)
@@ -103,7 +104,7 @@ kernel refuses namespaces. What it has changed is stored with the disk.`,
 		Example: "  labctl host exec node-0 -- cat /etc/os-release\n  labctl host exec node-0 -t -- bash\n  echo hello | labctl host exec node-0 -- tee /etc/motd",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return &usageError{errors.New("give HOST and a command: labctl host exec node-0 -- cat /etc/hostname")}
+				return usage.New(errors.New("give HOST and a command: labctl host exec node-0 -- cat /etc/hostname"))
 			}
 			return nil
 		},
@@ -183,16 +184,16 @@ standard input or output. A file may have 64 MiB. With -r FROM is a directory: i
 that is in it, with permissions, and links as they are. A directory that TO names gets it under its
 name, as cp has it.`,
 		Example: "  labctl host cp agent.yaml node-0:/etc/agent.yaml\n  labctl host cp node-0:/var/log/cloud-init-output.log -\n  labctl host cp motd 'node-*:/etc/motd'\n  labctl host cp -r ./roles node-0:/root/",
-		Args:    arguments("FROM", "TO"), ValidArgsFunction: completeHosts(o),
+		Args:    usage.Arguments("FROM", "TO"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
 			fromHost, fromPath, remote := strings.Cut(args[0], ":/")
 			toHost, toPath, put := strings.Cut(args[1], ":/")
 			lab := control.NewClient(o.state)
 			switch {
 			case remote == put:
-				return &usageError{fmt.Errorf("%s %s: one of both is HOST:PATH, with an absolute path", args[0], args[1])}
+				return usage.New(fmt.Errorf("%s %s: one of both is HOST:PATH, with an absolute path", args[0], args[1]))
 			case recursive && (args[0] == "-" || args[1] == "-"):
-				return &usageError{errors.New("-r copies directories, and - is a file: leave out one of both")}
+				return usage.New(errors.New("-r copies directories, and - is a file: leave out one of both"))
 			case remote:
 				host, err := one(c.Context(), lab, fromHost)
 				if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 )
@@ -31,7 +32,7 @@ func newHostFirmware(o *options) *cobra.Command {
 func newFirmwareList(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "ls HOST", Short: "List components and their versions", Example: "  labctl host firmware ls node-0 -o json",
-		Args: arguments("HOST"), ValidArgsFunction: completeHosts(o),
+		Args: usage.Arguments("HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
 			return forHosts(c, o, args[0], func(_ *control.Client, host string) ([]bmc.Component, error) {
 				return components(c.Context(), o, host)
@@ -90,7 +91,7 @@ func newFirmwareUpdate(o *options) *cobra.Command {
 labctl host firmware ls lists the components. An update that waits for a restart of
 the server continues after one: labctl host power HOST ForceRestart.`,
 		Example: "  labctl host firmware update node-0 bios http://192.0.2.1/bios.img --wait",
-		Args:    arguments("HOST", "COMPONENT", "IMAGE"), ValidArgsFunction: o.completeUpdate,
+		Args:    usage.Arguments("HOST", "COMPONENT", "IMAGE"), ValidArgsFunction: o.completeUpdate,
 		RunE: func(c *cobra.Command, args []string) error {
 			failed := false
 			err := forHosts(c, o, args[0], func(_ *control.Client, host string) (updated, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/view"
@@ -32,7 +33,7 @@ func splitMoment(text string) (file, at string) {
 func (f *upFlags) goOn(c *cobra.Command, o *options, s lab.Settings) (_ lab.Settings, err error) {
 	for _, name := range inSnapshot {
 		if c.Flags().Changed(name) {
-			return s, &usageError{fmt.Errorf("--from and --%s exclude each other: the snapshot has its servers", name)}
+			return s, usage.New(fmt.Errorf("--from and --%s exclude each other: the snapshot has its servers", name))
 		}
 	}
 	switch _, found, err := lab.LoadSettings(o.state); {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 )
 
@@ -33,7 +34,7 @@ func newHostPower(o *options) *cobra.Command {
 		Short:   "Show the power of a server, or reset it",
 		Long:    "Show the power of a server, or reset it. RESET is a ResetType of Redfish: " + strings.Join(resetTypes, ", ") + ".",
 		Example: "  labctl host power node-0\n  labctl host power node-0 On\n  labctl host power 'node-*' ForceOff",
-		Args:    arguments("HOST", "[RESET]"), ValidArgsFunction: completeHosts(o, resetTypes...),
+		Args:    usage.Arguments("HOST", "[RESET]"), ValidArgsFunction: completeHosts(o, resetTypes...),
 		RunE: func(c *cobra.Command, args []string) error {
 			lab := control.NewClient(o.state)
 			do := func(host string) (control.Host, error) {
@@ -120,7 +121,7 @@ func newHostReset(o *options) *cobra.Command {
 		Long: `Restart a server's BMC. It is off the network for a while; the server keeps running.
 With --defaults the BMC also resets settings to defaults.`,
 		Example: "  labctl host reset node-0\n  labctl host reset 'node-*' --defaults ResetAll",
-		Args:    arguments("HOST"), ValidArgsFunction: completeHosts(o),
+		Args:    usage.Arguments("HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
 			lab := control.NewClient(o.state)
 			return o.printHosts(c, args[0], func(host string) (control.Host, error) { return lab.ResetBMC(c.Context(), host, in) },
@@ -140,7 +141,7 @@ func newHostResetOS(o *options) *cobra.Command {
 restart the server: its next boot is the first one again. It repairs a system that its
 users have broken. The image and the data source on the disk stay.`,
 		Example: "  labctl host reset-os node-0\n  labctl host reset-os 'node-*'",
-		Args:    arguments("HOST"), ValidArgsFunction: completeHosts(o),
+		Args:    usage.Arguments("HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
 			lab := control.NewClient(o.state)
 			return o.printHosts(c, args[0], func(host string) (control.Host, error) { return lab.ResetSystem(c.Context(), host) },
@@ -164,13 +165,17 @@ func newHostBoot(o *options) *cobra.Command {
   labctl host boot node-0 UefiHttp --uri http://192.0.2.1/boot.iso
   labctl host boot node-0 --clear             # by the boot order again
   labctl host boot node-0 --order Hdd,Cd      # from now on: the disk, or else the CD`,
-		Args: arguments("HOST", "[TARGET]"), ValidArgsFunction: completeHosts(o, bootTargets...),
+		Args: usage.Arguments("HOST", "[TARGET]"), ValidArgsFunction: completeHosts(o, bootTargets...),
 		RunE: func(c *cobra.Command, args []string) error {
 			lab := control.NewClient(o.state)
 			set := func(host string) (control.Detail, error) { return lab.Host(c.Context(), host) }
 			switch {
+			case in.Order != "" && (len(args) == 2 || disable):
+				return usage.New(errors.New("--order sets the order of all boots: give it without TARGET and --clear"))
+			case in.URI != "" && !strings.HasPrefix(in.URI, "http://") && !strings.HasPrefix(in.URI, "https://"):
+				return usage.New(fmt.Errorf("--uri %q: use http://… or https://…", in.URI))
 			case disable && len(args) == 2:
-				return &usageError{errors.New("--clear and TARGET exclude each other")}
+				return usage.New(errors.New("--clear and TARGET exclude each other"))
 			case len(args) == 2 || disable:
 				if len(args) == 2 {
 					var err error
@@ -185,7 +190,7 @@ func newHostBoot(o *options) *cobra.Command {
 			case in.Order != "":
 				set = func(host string) (control.Detail, error) { return lab.Boot(c.Context(), host, in) }
 			case in.Mode != "" || in.URI != "" || continuous:
-				return &usageError{errors.New("name a TARGET")}
+				return usage.New(errors.New("name a TARGET"))
 			}
 			done, err := forEach(c.Context(), lab, args[0], c.ErrOrStderr(), set)
 			hosts, rows := []control.Detail{}, [][]string{{"NAME", "BOOT", "MODE", "ORDER"}}
@@ -223,7 +228,7 @@ func newHostShow(o *options) *cobra.Command {
 		Use:     "show HOST",
 		Short:   "Show all details of a server",
 		Example: "  labctl host show node-0\n  labctl host show node-0 -o json",
-		Args:    arguments("HOST"), ValidArgsFunction: completeHosts(o),
+		Args:    usage.Arguments("HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
 			return forHosts(c, o, args[0], func(lab *control.Client, host string) (shownHost, error) {
 				d, err := lab.Host(c.Context(), host)

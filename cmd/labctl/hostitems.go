@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/agent/lcm"
+	"github.com/metalab-dev/metalab/cmd/usage"
 	kaasv1 "github.com/metalab-dev/metalab/controller/api/kaas/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/config"
@@ -52,7 +53,7 @@ the attempts, the duration of the last one, and its message. With --log NAME it 
 the item's last attempt, also while it runs: the file is on the server, in the directory of
 ` + lcm.LogFile("NAME") + `. The server must run for that.`,
 		Example: "  labctl host items node-0\n  labctl host items node-0 --log host-os-tuning-sysctl-1.1.0-reconfigure",
-		Args:    arguments("HOST"), ValidArgsFunction: completeHosts(o),
+		Args:    usage.Arguments("HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
 			lab := control.NewClient(o.state)
 			st, err := lab.Status(c.Context())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/emulator/suggest"
 )
@@ -35,7 +36,7 @@ func matching(ctx context.Context, c *control.Client, pattern string) ([]string,
 		ok := pattern == h.Name
 		if isPattern(pattern) {
 			if ok, err = path.Match(pattern, h.Name); err != nil {
-				return nil, &usageError{fmt.Errorf("%q is no valid pattern: close each [", pattern)}
+				return nil, usage.New(fmt.Errorf("%q is no valid pattern: close each [", pattern))
 			}
 		}
 		if ok {
@@ -62,7 +63,7 @@ func one(ctx context.Context, c *control.Client, pattern string) (string, error)
 		return "", err
 	}
 	if len(names) > 1 {
-		return "", &usageError{fmt.Errorf("%s matches %d hosts, and this command takes one: %s", pattern, len(names), listed(names))}
+		return "", usage.New(fmt.Errorf("%s matches %d hosts, and this command takes one: %s", pattern, len(names), listed(names)))
 	}
 	return names[0], nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
@@ -83,8 +84,8 @@ func TestOneRefusesSeveralHosts(t *testing.T) {
 		t.Errorf("one(*-9) = %q, %v", got, err)
 	}
 	_, err := one(t.Context(), c, "node-*")
-	usage := new(usageError)
-	if want := "node-* matches 12 hosts, and this command takes one: node-0, node-1, node-2, node-3, node-4 and 7 more"; !errors.As(err, &usage) || !strings.HasPrefix(err.Error(), want) {
+	wrong := new(usage.Error)
+	if want := "node-* matches 12 hosts, and this command takes one: node-0, node-1, node-2, node-3, node-4 and 7 more"; !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("one(node-*) = %v, want a usage error %q", err, want)
 	}
 }

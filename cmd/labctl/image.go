@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 	"github.com/metalab-dev/metalab/emulator/rack"
 )
@@ -62,7 +63,7 @@ func newImageBuild(o *options) *cobra.Command {
   labctl image build nic.img --kind nic --vendor Metalab --model ML25G-2P --version 23.0.0
   # one that every BMC refuses
   labctl image build bad.img --component BMC --version 9.9.9 --damaged`,
-		Args: arguments("FILE"),
+		Args: usage.Arguments("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			b.models = rack.Models(o.state)
 			made, err := b.write(args[0])
@@ -102,13 +103,13 @@ func (b build) write(name string) (made imageFile, err error) {
 	if b.component != "" {
 		is, err := rack.FirmwareFor(b.models, b.profile, b.component)
 		if err != nil {
-			return imageFile{}, &usageError{err}
+			return imageFile{}, usage.New(err)
 		}
 		is.Version, is.Lowest, is.Released = b.head.Version, b.head.Lowest, b.head.Released
 		b.head = is
 	}
 	if b.head.Version == "" {
-		return imageFile{}, &usageError{errors.New("--version is required")}
+		return imageFile{}, usage.New(errors.New("--version is required"))
 	}
 	payload, done, err := b.content()
 	if err != nil {
@@ -141,7 +142,7 @@ func (b build) content() (r io.ReadSeeker, done func(), err error) {
 	}
 	n, err := parseSize(b.size)
 	if err != nil {
-		return nil, nil, &usageError{fmt.Errorf("--size: %w", err)}
+		return nil, nil, usage.New(fmt.Errorf("--size: %w", err))
 	}
 	return io.NewSectionReader(filler(b.head.Version+"\n"), 0, n), func() {}, nil
 }
@@ -192,7 +193,7 @@ func newImageShow(o *options) *cobra.Command {
 		Use:     "show FILE",
 		Short:   "Verify a firmware image and show its header",
 		Example: "  labctl image show bios-2.4.0.img -o json",
-		Args:    arguments("FILE"),
+		Args:    usage.Arguments("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			f, err := os.Open(args[0])
 			if err != nil {

@@ -31,7 +31,6 @@ share it, below their own files. Those that were used last stay, up to 20 GiB.`,
 		Example: `  labctl image cache
   # remove all that no lab uses
   labctl image cache --prune`,
-		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := lab.RootCache()
 			if err != nil {

@@ -2,13 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/emulator/rack/journal"
 	"github.com/metalab-dev/metalab/version"
@@ -27,6 +30,9 @@ of this computer's.`,
   labctl journal --kind event --what 'power.*'
   labctl journal --follow -o json | jq .path`,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := checkQuestion(q); err != nil {
+				return err
+			}
 			lab, out := control.NewClient(o.state), c.OutOrStdout()
 			if q.Host != "" {
 				if _, err := matching(c.Context(), lab, q.Host); err != nil {
@@ -60,6 +66,25 @@ of this computer's.`,
 	f.IntVar(&q.Last, "last", 0, "number of latest entries")
 	must(c.RegisterFlagCompletionFunc("host", completeHosts(o)))
 	return c
+}
+
+// checkQuestion returns the error for a flag that no lab takes.
+func checkQuestion(q control.Question) error {
+	bad := new(journal.FieldError)
+	err := journal.Query{Host: q.Host, Kind: journal.Kind(q.Kind), Method: q.Method, Path: q.Path, Status: q.Status, User: q.User, What: q.What, Last: q.Last}.Check()
+	if errors.As(err, &bad) {
+		return usage.New(fmt.Errorf("--%s %s", bad.Field, bad.Text))
+	}
+	if q.Since == "" {
+		return nil
+	}
+	if _, err := time.ParseDuration(q.Since); err == nil {
+		return nil
+	}
+	if _, err := time.Parse(time.RFC3339Nano, q.Since); err != nil {
+		return usage.New(fmt.Errorf("--since %q: use a form like 5m or 2031-01-02T03:04:05Z", q.Since))
+	}
+	return nil
 }
 
 // printEntry prints one entry of a journal that is followed.

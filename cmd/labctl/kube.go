@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/controller/kube"
 	"github.com/metalab-dev/metalab/lab"
 )
@@ -25,6 +27,9 @@ labctl up --kubeconfig, lab-controller.`,
 		Example: `  labctl kube --state ./api
   labctl kube --listen 192.0.2.7:6443   # for clients elsewhere: the kubeconfig is all that keeps others out`,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if at, err := netip.ParseAddrPort(listen); listen != "" && (err != nil || at.Port() == 0) {
+				return usage.New(fmt.Errorf("--listen %q: use IP:PORT, such as 192.0.2.7:6443", listen))
+			}
 			if err := o.claim(); err != nil {
 				return err
 			}

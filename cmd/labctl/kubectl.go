@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd"
 	"k8s.io/kubectl/pkg/cmd/util"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 )
 
@@ -74,9 +75,9 @@ func takeFlags(o *options, args []string) (rest []string, workload string, err e
 		case len(args) > 1:
 			*to, args = args[1], args[2:]
 		case name == "--state":
-			return nil, "", &usageError{errors.New("--state needs a directory")}
+			return nil, "", usage.New(errors.New("--state needs a directory"))
 		default:
-			return nil, "", &usageError{errors.New("--workload needs the name of a Cluster")}
+			return nil, "", usage.New(errors.New("--workload needs the name of a Cluster"))
 		}
 	}
 	return args, workload, nil

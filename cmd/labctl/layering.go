@@ -51,7 +51,6 @@ file, a unit and a kernel argument, and a MachineOSConfig: show the rendered con
 log and the digest of the image that is built of it, and each state of each node, until all have
 booted the image.`,
 		Example: "  labctl demo layering\n  labctl demo layering --speed max",
-		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(c.Context(), wait)
 			defer cancel()

@@ -21,6 +21,8 @@ import (
 	"os/signal"
 	"regexp"
 	"syscall"
+
+	"github.com/metalab-dev/metalab/cmd/usage"
 )
 
 func main() { os.Exit(run()) }
@@ -45,9 +47,8 @@ func exitStatus(err error, w io.Writer) int {
 		return int(code)
 	}
 	fmt.Fprintln(w, "labctl:", withoutPackages(err.Error()))
-	var usage *usageError
-	if errors.As(err, &usage) {
-		return 2
+	if usage.Is(err) {
+		return usage.Status
 	}
 	return 1
 }
@@ -63,9 +64,3 @@ func withoutPackages(text string) string { return packagePrefix.ReplaceAllString
 type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
-
-// usageError is an error in the command line.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() + " (see --help)" }
-func (e *usageError) Unwrap() error { return e.err }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/machineconfig"
 )
@@ -45,7 +46,7 @@ func newMCOStatus(o *options) *cobra.Command {
 		Use:     "status POOL",
 		Short:   "Show configuration, image, state and reason of each node of a MachineConfigPool",
 		Example: "  labctl mco status worker\n  labctl mco status worker -o wide",
-		Args:    cobra.ExactArgs(1),
+		Args:    usage.Arguments("POOL"),
 		RunE: func(c *cobra.Command, args []string) error {
 			kube, err := mcoClient(c.Context(), o)
 			if err != nil {
@@ -117,7 +118,7 @@ func newMCOLogs(o *options) *cobra.Command {
 		Use:     "logs BUILD",
 		Short:   "Show the log of a MachineOSBuild that the lab's builder has executed",
 		Example: "  labctl kubectl get machineosbuilds\n  labctl mco logs BUILD",
-		Args:    cobra.ExactArgs(1),
+		Args:    usage.Arguments("BUILD"),
 		RunE: func(c *cobra.Command, args []string) error {
 			kube, err := mcoClient(c.Context(), o)
 			if err != nil {

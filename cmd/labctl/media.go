@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 )
 
@@ -42,7 +43,7 @@ func newMedia(o *options) *cobra.Command {
 
 	ls := &cobra.Command{
 		Use: "ls HOST", Short: "List the slots of virtual media of a server", Example: "  labctl media ls node-0",
-		Args: arguments("HOST"), ValidArgsFunction: completeHosts(o),
+		Args: usage.Arguments("HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
 			return forHosts(c, o, args[0], func(lab *control.Client, host string) ([]control.Media, error) {
 				return lab.Media(c.Context(), host)
@@ -55,12 +56,12 @@ func newMedia(o *options) *cobra.Command {
 the image, or with the error of the BMC.`,
 		Example: `  labctl media insert node-0 http://192.0.2.1/boot.iso
   labctl media insert node-0 https://192.0.2.1/boot.iso --user me --password-stdin < secret`,
-		Args: arguments("HOST", "URL"), ValidArgsFunction: completeHosts(o),
+		Args: usage.Arguments("HOST", "URL"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
 			if stdin {
 				line, err := bufio.NewReader(c.InOrStdin()).ReadString('\n')
 				if line == "" && err != nil {
-					return &usageError{errors.New("--password-stdin: standard input has no password")}
+					return usage.New(errors.New("--password-stdin: standard input has no password"))
 				}
 				image.Password = strings.TrimRight(line, "\r\n")
 			}
@@ -79,7 +80,7 @@ the image, or with the error of the BMC.`,
 	insert.Flags().BoolVar(&stdin, "password-stdin", false, "read the password for the image's server from standard input")
 	eject := &cobra.Command{
 		Use: "eject HOST", Short: "Eject an image", Example: "  labctl media eject node-0\n  labctl media eject node-0 --slot Usb",
-		Args: arguments("HOST"), ValidArgsFunction: completeHosts(o),
+		Args: usage.Arguments("HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
 			return forHosts(c, o, args[0], func(lab *control.Client, host string) ([]control.Media, error) {
 				slot, err := first(c, lab, host, slot)

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/fixtures"
 )
@@ -103,7 +104,7 @@ func moduleFiles(dir string) (fs.FS, error) {
 		_, err = fs.Stat(files, module.MetadataFile)
 	}
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("%s: there is no such module: use one of %s", dir, strings.Join(builtinModules(), ", "))}
+		return nil, usage.New(fmt.Errorf("%s: there is no such module: use one of %s", dir, strings.Join(builtinModules(), ", ")))
 	}
 	return files, nil
 }
@@ -120,7 +121,7 @@ With --index the module is added to a file with a HostOSConfigurationModules, wh
 created if it does not exist; an entry of the same name and version is replaced.`,
 		Example: `  labctl module build ./sysctl --to ./modules
   labctl module build builtin:sysctl --to ./modules --index ./modules/index.yaml --base-url http://192.0.2.7:8000`,
-		Args: arguments("DIR"),
+		Args: usage.Arguments("DIR"),
 		RunE: func(c *cobra.Command, args []string) error {
 			files, err := moduleFiles(args[0])
 			if err != nil {
@@ -197,7 +198,7 @@ func newModuleSort() *cobra.Command {
 		Long: `Sort the modules in a file with a HostOSConfigurationModules by their names, and by
 their versions as Semantic Versioning orders them: 1.9.0 before 1.10.0. Comments in the file are lost.`,
 		Example: "  labctl module sort index.yaml",
-		Args:    arguments("FILE"),
+		Args:    usage.Arguments("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, err := os.ReadFile(args[0])
 			if err != nil {
@@ -230,7 +231,7 @@ against the module's schema, as a HostOSConfiguration's are.`,
 		Example: `  labctl module verify sysctl-1.1.0.tgz --sha256 1cdab0…
   labctl module verify https://repo.example.org/sysctl-1.1.0.tgz
   labctl module verify builtin:sysctl --values values.yaml`,
-		Args: arguments("MODULE"),
+		Args: usage.Arguments("MODULE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			archive, err := readModule(c.Context(), args[0])
 			if err != nil {
@@ -313,7 +314,7 @@ func newModuleServe() *cobra.Command {
 index-dev.yaml, which may be a vendor's index: see labctl up --module-index. It prints its URL, for
 labctl module build --base-url, once it accepts connections. Other files are not served.`,
 		Example: "  labctl module serve ./modules --listen 127.0.0.1:8000",
-		Args:    arguments("DIR"),
+		Args:    usage.Arguments("DIR"),
 		RunE: func(c *cobra.Command, args []string) error {
 			root, err := os.OpenRoot(args[0])
 			if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/lcm/play"
 	"github.com/metalab-dev/metalab/agent/sys"
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
@@ -35,10 +36,10 @@ change, and changes nothing. The module's files are in a directory below /run of
 removed afterwards.`,
 		Example: `  labctl module run ./sysctl --host node-0 --values values.yaml
   labctl module run builtin:sysctl --host node-0 --values values.yaml --check`,
-		Args: arguments("MODULE"),
+		Args: usage.Arguments("MODULE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if host == "" {
-				return &usageError{errors.New("name the server: --host HOST")}
+				return usage.New(errors.New("name the server: --host HOST"))
 			}
 			archive, err := readModule(c.Context(), args[0])
 			if err != nil {

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/cmd/usage"
 )
 
 func TestTableFitsItsWidth(t *testing.T) {
@@ -62,7 +64,7 @@ func TestChoiceFoldsCaseAndNamesWhatIsAllowed(t *testing.T) {
 	}
 	_, err := choice("RESET", "Onn", []string{"On", "ForceOff"})
 	want := `RESET "Onn" is not one of On, ForceOff. Did you mean On? (see --help)`
-	if bad := new(usageError); !errors.As(err, &bad) || err.Error() != want {
+	if bad := new(usage.Error); !errors.As(err, &bad) || err.Error() != want {
 		t.Errorf("choice: %v, want %s", err, want)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/rack"
@@ -72,7 +73,7 @@ output of labctl profile show NAME -o yaml and labctl dialect show NAME -o yaml.
 			return o.output.print(c.OutOrStdout(), all, rows)
 		},
 	}, &cobra.Command{
-		Use: "show NAME", Short: "Show a server model in full", Args: arguments("NAME"), ValidArgsFunction: complete,
+		Use: "show NAME", Short: "Show a server model in full", Args: usage.Arguments("NAME"), ValidArgsFunction: complete,
 		Example: "  labctl profile show raid\n  labctl profile show raid -o yaml > mine.yaml",
 		RunE: func(c *cobra.Command, args []string) error {
 			names, from, err := models(o, at)
@@ -81,7 +82,7 @@ output of labctl profile show NAME -o yaml and labctl dialect show NAME -o yaml.
 			}
 			p, r, err := rack.ReadProfile(from, args[0])
 			if errors.Is(err, fs.ErrNotExist) {
-				return &usageError{fmt.Errorf("there is no profile %q: see labctl profile ls%s", args[0], suggest.DidYouMean(args[0], names))}
+				return usage.New(fmt.Errorf("there is no profile %q: see labctl profile ls%s", args[0], suggest.DidYouMean(args[0], names)))
 			}
 			if err != nil {
 				return err

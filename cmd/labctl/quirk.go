@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/emulator/suggest"
@@ -22,7 +23,7 @@ func newQuirk(o *options) *cobra.Command {
   labctl fault quirk add node-0 power-settle-409 for=30s`,
 	}
 	c.AddCommand(&cobra.Command{
-		Use: "ls", Short: "List the quirks", Args: noArguments,
+		Use: "ls", Short: "List the quirks",
 		Example: "  labctl quirk ls -o json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			rows := [][]string{{"QUIRK", "SEEN ON", "BEHAVIOR"}}
@@ -32,13 +33,13 @@ func newQuirk(o *options) *cobra.Command {
 			return o.output.print(c.OutOrStdout(), quirk.All, rows)
 		},
 	}, &cobra.Command{
-		Use: "show QUIRK", Short: "Show a quirk: behavior, BMCs, sources, parameters", Args: arguments("QUIRK"),
+		Use: "show QUIRK", Short: "Show a quirk: behavior, BMCs, sources, parameters", Args: usage.Arguments("QUIRK"),
 		Example:           "  labctl quirk show etag-required",
 		ValidArgsFunction: completeQuirks,
 		RunE: func(c *cobra.Command, args []string) error {
 			q, ok := quirk.Find(args[0])
 			if !ok {
-				return &usageError{fmt.Errorf("there is no quirk %q: see labctl quirk ls%s", args[0], suggest.DidYouMean(args[0], quirk.IDs()))}
+				return usage.New(fmt.Errorf("there is no quirk %q: see labctl quirk ls%s", args[0], suggest.DidYouMean(args[0], quirk.IDs())))
 			}
 			rows := [][]string{{"QUIRK", q.ID}, {"behavior", q.Does}, {"seen on", q.Seen}}
 			for _, s := range q.Source {
@@ -98,7 +99,7 @@ func newFaultQuirk(o *options) *cobra.Command {
 				return all, err
 			}
 			if all, err = to(host, all); err != nil {
-				return nil, &usageError{err}
+				return nil, usage.New(err)
 			}
 			return lab.SetQuirks(c.Context(), host, all)
 		}, func(all []quirk.Setting) [][]string {
@@ -123,7 +124,7 @@ func newFaultQuirk(o *options) *cobra.Command {
 			})
 		},
 	}, &cobra.Command{
-		Use: "ls HOST", Short: "List the quirks of a host", Args: arguments("HOST"),
+		Use: "ls HOST", Short: "List the quirks of a host", Args: usage.Arguments("HOST"),
 		Example: "  labctl fault quirk ls node-0", ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error { return change(c, args[0], nil) },
 	}, &cobra.Command{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 )
 
@@ -37,7 +38,7 @@ func newRAIDShow(o *options) *cobra.Command {
 	watch := false
 	c := &cobra.Command{
 		Use: "ls HOST", Aliases: []string{"show"}, Short: "Show the volumes of a server", Example: "  labctl host raid ls node-0\n  labctl host raid ls node-0 --watch",
-		Args: arguments("HOST"), ValidArgsFunction: completeHosts(o),
+		Args: usage.Arguments("HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.eachVolumes(c, args[0], func(lab *control.Client, host string) (control.Disks, error) {
 				if watch {
@@ -59,7 +60,7 @@ func newRAIDCreate(o *options) *cobra.Command {
 		Example: `  labctl host raid create node-0 1                       # of the first two drives that are alike and free
   labctl host raid create node-0 6 --size 500 --name data
   labctl host raid create node-0 1 --disk Disk.4 --disk Disk.5`,
-		Args: arguments("HOST", "LEVEL"), ValidArgsFunction: completeHosts(o, levelNames...),
+		Args: usage.Arguments("HOST", "LEVEL"), ValidArgsFunction: completeHosts(o, levelNames...),
 		RunE: func(c *cobra.Command, args []string) error {
 			level, err := choice("LEVEL", args[1], levelNames)
 			if err != nil {
@@ -67,7 +68,7 @@ func newRAIDCreate(o *options) *cobra.Command {
 			}
 			in.RAID = raidLevels[level]
 			if gib < 0 {
-				return &usageError{errors.New("--size is negative")}
+				return usage.New(errors.New("--size is negative"))
 			}
 			in.Capacity = int64(gib) << 30
 			return o.eachVolumes(c, args[0], func(lab *control.Client, host string) (control.Disks, error) {
@@ -91,11 +92,11 @@ func newRAIDCreate(o *options) *cobra.Command {
 func newRAIDRemove(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "rm HOST CONTROLLER/VOLUME", Short: "Delete a volume; its data stays on the drives", Example: "  labctl host raid rm node-0 1/1",
-		Args: arguments("HOST", "CONTROLLER/VOLUME"), ValidArgsFunction: completeAfterHost(o, o.volumesOf),
+		Args: usage.Arguments("HOST", "CONTROLLER/VOLUME"), ValidArgsFunction: completeAfterHost(o, o.volumesOf),
 		RunE: func(c *cobra.Command, args []string) error {
 			controller, volume, ok := strings.Cut(args[1], "/")
 			if !ok || controller == "" || volume == "" {
-				return &usageError{fmt.Errorf("%q is no volume: use CONTROLLER/VOLUME, such as 1/1", args[1])}
+				return usage.New(fmt.Errorf("%q is no volume: use CONTROLLER/VOLUME, such as 1/1", args[1]))
 			}
 			return o.eachVolumes(c, args[0], func(lab *control.Client, host string) (control.Disks, error) {
 				return lab.DeleteVolume(c.Context(), host, controller, volume)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/scenarios/capture"
 	"github.com/metalab-dev/metalab/scenarios/record"
 )
@@ -42,7 +44,7 @@ vendor may keep such data in unexpected places.`,
 		Example: `  labctl record https://192.0.2.7 --username admin --password-file bmc.pass --insecure
   labctl record https://192.0.2.7 --username admin --password-stdin --ca ca.crt --name r750 --to ./models < bmc.pass
   labctl up --profile ./models/profiles/r750.yaml --hosts 3`,
-		Args: arguments("URL"),
+		Args: usage.Arguments("URL"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := r.credentials(c.InOrStdin()); err != nil {
 				return err
@@ -76,12 +78,24 @@ type recorder struct {
 	within             time.Duration
 }
 
-func (r *recorder) run(ctx context.Context, url string, progress io.Writer) (*recorded, error) {
+func (r *recorder) run(ctx context.Context, target string, progress io.Writer) (*recorded, error) {
 	if r.name != "" && r.name != record.Name(r.name) {
-		return nil, &usageError{fmt.Errorf("--name %s: use lower-case letters, digits and dashes", r.name)}
+		return nil, usage.New(fmt.Errorf("--name %s: use lower-case letters, digits and dashes", r.name))
 	}
-	if !strings.Contains(url, "://") {
-		url = "https://" + url
+	if !strings.Contains(target, "://") {
+		target = "https://" + target
+	}
+	if at, err := url.Parse(target); err != nil || at.Scheme != "https" && at.Scheme != "http" || at.Host == "" {
+		return nil, usage.New(fmt.Errorf("URL %q: use a form like https://192.0.2.1", target))
+	}
+	if r.parallel < 1 || r.parallel > 4 {
+		return nil, usage.New(fmt.Errorf("--parallel %d: use 1 to 4", r.parallel))
+	}
+	if r.requests < 1 {
+		return nil, usage.New(fmt.Errorf("--requests %d: use 1 or more", r.requests))
+	}
+	if r.within <= 0 {
+		return nil, usage.New(fmt.Errorf("--within %s: use a time above 0, such as 15m", r.within))
 	}
 	cas, err := r.authorities()
 	if err != nil {
@@ -89,7 +103,7 @@ func (r *recorder) run(ctx context.Context, url string, progress io.Writer) (*re
 	}
 	began, last := time.Now(), time.Time{}
 	c, err := capture.Take(ctx, capture.Config{
-		URL: url, Username: r.username, Password: r.password, CAs: cas, Insecure: r.insecure, Parallel: r.parallel, MaxRequests: r.requests, Timeout: r.within,
+		URL: target, Username: r.username, Password: r.password, CAs: cas, Insecure: r.insecure, Parallel: r.parallel, MaxRequests: r.requests, Timeout: r.within,
 		Progress: func(done, known int) {
 			if now := time.Now(); now.Sub(last) > time.Second {
 				last = now

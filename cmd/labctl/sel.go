@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 )
 
@@ -18,7 +19,7 @@ func newSEL(o *options) *cobra.Command {
 	log := control.Events
 	list := &cobra.Command{
 		Use: "ls HOST", Aliases: []string{"list"}, Short: "List a log, oldest entry first", Example: "  labctl sel ls node-0 -o json",
-		Args: arguments("HOST"), ValidArgsFunction: completeHosts(o),
+		Args: usage.Arguments("HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
 			return forHosts(c, o, args[0], func(lab *control.Client, host string) ([]control.LogEntry, error) {
 				return lab.Log(c.Context(), host, log)
@@ -27,7 +28,7 @@ func newSEL(o *options) *cobra.Command {
 	}
 	wipe := &cobra.Command{
 		Use: "clear HOST", Short: "Clear a log", Example: "  labctl sel clear 'node-*'",
-		Args: arguments("HOST"), ValidArgsFunction: completeHosts(o),
+		Args: usage.Arguments("HOST"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
 			lab := control.NewClient(o.state)
 			_, err := forEach(c.Context(), lab, args[0], c.ErrOrStderr(), func(host string) (struct{}, error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/rack/network"
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/lab"
@@ -149,7 +150,7 @@ of other shards, too.`,
 			}
 			f.remote = &lab.Remote{Address: f.address, Token: strings.TrimSpace(string(token)), File: f.addressFile}
 			if f.remote.Token == "" {
-				return &usageError{fmt.Errorf("--token-file %s is empty: whoever knows the token may do everything", f.token)}
+				return usage.New(fmt.Errorf("--token-file %s is empty: whoever knows the token may do everything", f.token))
 			}
 			if f.authority != "" {
 				if err := shards.ShareAuthority(f.authority, o.state); err != nil {
@@ -215,13 +216,13 @@ func (f *shardFlags) resolveShard(c *cobra.Command, dir string) (lab.Settings, e
 	}
 	if f.pod == "" {
 		if !found || stored.Part == nil {
-			return stored, &usageError{fmt.Errorf("%s is not the state directory of a shard: give --pod and --size, or use labctl up --shards", dir)}
+			return stored, usage.New(fmt.Errorf("%s is not the state directory of a shard: give --pod and --size, or use labctl up --shards", dir))
 		}
 		return stored, nil
 	}
 	number, err := strconv.Atoi(f.pod[strings.LastIndexByte(f.pod, '-')+1:])
 	if err != nil || number < 0 || f.size < 1 {
-		return stored, &usageError{fmt.Errorf("--pod %s and --size %d: use a name with a number at its end, such as racks-0, and a size of 1 or more", f.pod, f.size)}
+		return stored, usage.New(fmt.Errorf("--pod %s and --size %d: use a name with a number at its end, such as racks-0, and a size of 1 or more", f.pod, f.size))
 	}
 	if err := f.bring(); err != nil {
 		return stored, err
@@ -235,7 +236,7 @@ func (f *shardFlags) resolveShard(c *cobra.Command, dir string) (lab.Settings, e
 	}
 	f.settings.Kube, f.settings.ShardSize, f.settings.Part = false, f.size, &rackfile.Part{First: number * f.size, Count: f.size}
 	if err := f.settings.Validate(); err != nil {
-		return stored, &usageError{err}
+		return stored, usage.New(err)
 	}
 	if all := f.settings.Complete(); f.settings.Part.First >= all.Total() {
 		return stored, fmt.Errorf("%s has no servers: %s defines %d, and shards of %d have them all: use fewer shards", f.pod, f.file, all.Total(), f.size)

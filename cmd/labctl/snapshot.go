@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/emulator/rack/snapshot"
@@ -58,7 +59,7 @@ func newSnapshotSave(o *options) *cobra.Command {
 meanwhile. In a directory on the same file system, disks share their blocks with the
 lab's when the file system supports that.`,
 		Example: "  labctl snapshot save before.tar\n  labctl snapshot save /var/tmp/before",
-		Args:    arguments("FILE.tar or DIRECTORY"),
+		Args:    usage.Arguments("FILE.tar or DIRECTORY"),
 		RunE: func(c *cobra.Command, args []string) error {
 			to, err := filepath.Abs(args[0])
 			if err != nil {
@@ -88,7 +89,7 @@ func newSnapshotRestore(o *options) *cobra.Command {
 the background; systems on its servers start again. When there is no lab, the
 command makes one for labctl up.`,
 		Example: "  labctl snapshot restore before.tar\n  labctl snapshot restore before.tar --state ./copy",
-		Args:    arguments("FILE.tar or DIRECTORY"),
+		Args:    usage.Arguments("FILE.tar or DIRECTORY"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if _, err := snapshot.Open(args[0]); err != nil { // before the lab is stopped
 				return err
@@ -128,7 +129,7 @@ starts it again in the background.`,
 		RunE: func(c *cobra.Command, hosts []string) error {
 			for _, h := range hosts {
 				if strings.ContainsAny(h, "*?[") {
-					return &usageError{fmt.Errorf("%q: patterns are not allowed: name each host", h)}
+					return usage.New(fmt.Errorf("%q: patterns are not allowed: name each host", h))
 				}
 			}
 			reset := func() error { return rack.ResetHosts(c.Context(), o.state, hosts...) }

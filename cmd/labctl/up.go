@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/controller/config"
 	"github.com/metalab-dev/metalab/controller/kube"
 	"github.com/metalab-dev/metalab/controller/netboot"
@@ -100,7 +101,7 @@ as lab-controller.`,
   labctl up --kubeconfig ~/.kube/config   # a cluster of yours instead of the lab's own API`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.keep && f.record == "" {
-				return &usageError{errors.New("--recording-snapshots needs --recording: the snapshots are beside that file")}
+				return usage.New(errors.New("--recording-snapshots needs --recording: the snapshots are beside that file"))
 			}
 			if err := o.claim(); err != nil { // first: a settings.json of others is not read
 				return err
@@ -110,7 +111,7 @@ as lab-controller.`,
 				return err
 			}
 			if f.keep && settings.Shards > 0 {
-				return &usageError{errors.New("--recording-snapshots and --shards exclude each other: labctl snapshot save DIRECTORY saves each shard")}
+				return usage.New(errors.New("--recording-snapshots and --shards exclude each other: labctl snapshot save DIRECTORY saves each shard"))
 			}
 			if st, err := control.NewClient(o.state).Status(c.Context()); err == nil {
 				return f.isUp(c, o, st)
@@ -208,7 +209,7 @@ func (f *upFlags) scale(c *cobra.Command, o *options, st control.Status) (bool, 
 func (f *upFlags) define(c *cobra.Command, dir string) error {
 	for _, name := range []string{"hosts", "profile"} {
 		if c.Flags().Changed(name) {
-			return &usageError{fmt.Errorf("-f and --%s exclude each other: set it in the file", name)}
+			return usage.New(fmt.Errorf("-f and --%s exclude each other: set it in the file", name))
 		}
 	}
 	b, err := os.ReadFile(f.file)
@@ -237,7 +238,7 @@ func (f *upFlags) bring() error {
 	at, named := f.models, f.profile
 	if f.settings.Profile = named; isPath(named) {
 		if at != "" {
-			return &usageError{errors.New("--profiles and a --profile that is a file exclude each other: give --profile a name")}
+			return usage.New(errors.New("--profiles and a --profile that is a file exclude each other: give --profile a name"))
 		}
 		at = named
 	}
@@ -254,7 +255,7 @@ func (f *upFlags) bring() error {
 	}
 	all := models.Profiles()
 	if len(all) != 1 {
-		return &usageError{fmt.Errorf("--profile %s: has several models: give --profiles the folder, and --profile one of %s", at, strings.Join(all, ", "))}
+		return usage.New(fmt.Errorf("--profile %s: has several models: give --profiles the folder, and --profile one of %s", at, strings.Join(all, ", ")))
 	}
 	f.settings.Profile = all[0]
 	return nil
@@ -301,10 +302,10 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (lab.Settings, error) {
 		}
 	}
 	if err := f.divide(c, found); err != nil {
-		return lab.Settings{}, &usageError{err}
+		return lab.Settings{}, usage.New(err)
 	}
 	if err := f.settings.Validate(); err != nil {
-		return lab.Settings{}, &usageError{err}
+		return lab.Settings{}, usage.New(err)
 	}
 	if !found {
 		return f.settings, nil
@@ -366,7 +367,7 @@ func (f *upFlags) run(ctx context.Context, o *options, s lab.Settings, out, prog
 	if f.ready > 0 {
 		pipe := os.NewFile(uintptr(f.ready), "progress")
 		if pipe == nil {
-			return &usageError{errors.New("--progress-fd is not an open file descriptor")}
+			return usage.New(errors.New("--progress-fd is not an open file descriptor"))
 		}
 		defer pipe.Close()
 		progress, level, logFile = pipe, slog.LevelInfo, filepath.Join(o.state, lab.LogFile)
@@ -395,13 +396,13 @@ func (f *upFlags) keepUp(ctx context.Context, o *options, s lab.Settings, c lab.
 	}
 	if f.image != "" { // else the image for emulated servers
 		if c.Image, err = netboot.LoadImage(f.image); err != nil {
-			return &usageError{fmt.Errorf("--agent-image: %w", err)}
+			return usage.New(fmt.Errorf("--agent-image: %w", err))
 		}
 		defer func() { err = errors.Join(err, c.Image.Close()) }()
 	}
 	traces, stop, err := tracing.Start(ctx, "metalab", version.Read().Version)
 	if err != nil {
-		return &usageError{err}
+		return usage.New(err)
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	c.Traces, c.Remote, c.Gateway, c.Advertise = traces, f.remote, f.gateway, f.name

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/scenarios/view"
 )
@@ -27,7 +28,7 @@ type shownLink struct {
 func newView(o *options) *cobra.Command {
 	rotate, svg, colour := false, false, view.Schemes[0].Name
 	c := &cobra.Command{
-		Use: "view [HOST | FILE]", Args: arguments("[HOST | FILE]"),
+		Use: "view [HOST | FILE]", Args: usage.Arguments("[HOST | FILE]"),
 		Short: "Show the link of the lab's page, or of a recording: its racks in a browser",
 		Long: `Show the link of the lab's page. It shows the racks with a tile for each server, and
 a page for each server with its parts, journal and console, live. The link has the

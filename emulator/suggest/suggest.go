@@ -25,13 +25,14 @@ type scored struct {
 }
 
 // Near returns up to three names that are close to a name, the closest first. A
-// third of the letters may differ, and case does not matter; the beginning of a
-// name is close, too.
+// third of the letters may differ, and case does not matter; the beginning and the
+// end of a name are close, too.
 func Near(name string, names []string) []string {
 	var near []scored
 	for _, n := range names {
-		d := distance(strings.ToLower(name), strings.ToLower(n))
-		if part := min(len(name), len(n)); part >= 3 && (strings.HasPrefix(n, name) || strings.HasPrefix(name, n)) {
+		given, known := strings.ToLower(name), strings.ToLower(n)
+		d := distance(given, known)
+		if part := min(len(given), len(known)); part >= 3 && (strings.HasPrefix(known, given) || strings.HasPrefix(given, known) || strings.HasSuffix(known, given)) {
 			d = min(d, 1)
 		}
 		if d < len(name) && d <= max(1, (min(len(name), len(n))+1)/3) {
@@ -58,22 +59,26 @@ func Closest(text string, texts []string) int {
 	return index
 }
 
-// distance is the Levenshtein distance of two strings, in bytes.
+// distance is the number of bytes that differ between two strings: inserted, left out, changed,
+// or two neighbours in the other order (the optimal string alignment distance).
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
+	last, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		before := last
+		last, row = row, make([]int, len(b)+1)
 		row[0] = i + 1
 		for j := range len(b) {
-			change := diagonal
+			change := last[j]
 			if a[i] != b[j] {
 				change++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+			row[j+1] = min(change, row[j]+1, last[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
 	}
 	return row[len(b)]

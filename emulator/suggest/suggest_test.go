@@ -3,9 +3,10 @@ package suggest
 import "testing"
 
 func TestDidYouMeanNamesWhatIsClose(t *testing.T) {
-	names := []string{"generic", "dell-r750", "dell-r760", "raid"}
+	names := []string{"generic", "dell-r750", "dell-r760", "raid", "down", "ForceOff", "GracefulShutdown"}
 	for name, want := range map[string]string{
 		"genric": ". Did you mean generic?", "dell-r770": ". Did you mean dell-r750 or dell-r760?", "toaster": "", "Raid": ". Did you mean raid?", "gen": ". Did you mean generic?", "": "",
+		"dwon": ". Did you mean down?", "Off": ". Did you mean ForceOff?", "rs": "",
 	} {
 		if got := DidYouMean(name, names); got != want {
 			t.Errorf("DidYouMean(%q) = %q, want %q", name, got, want)

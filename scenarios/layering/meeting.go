@@ -193,8 +193,9 @@ var meeting = []Row{
 	{Package: "scenarios/layering"},
 	{Package: "fixtures"},
 	{Package: "cmd"}, // scripts
-	{Package: "cmd/labctl/crash", May: []string{"emulator/rack/statedir"}}, // it reads how a process ended, and starts none
-	{Package: "cmd/labctl", May: []string{"cmd/labctl/crash", "docs", "emulator/...", "controller/...", "agent/...", "guest/...", "lab/...", "scenarios/...", "fixtures", "features", "features/steps", "version"}},
-	{Package: "cmd/lab-controller", May: []string{"controller/...", "version"}, Never: []string{"controller/kube"}},
-	{Package: "cmd/lab-agent", May: []string{"agent/...", "guest/elementalsim", "version"}},
+	{Package: "cmd/usage", May: []string{"emulator/suggest"}, Never: noWorld}, // it knows flags and arguments, and no command
+	{Package: "cmd/labctl/crash", May: []string{"emulator/rack/statedir"}},    // it reads how a process ended, and starts none
+	{Package: "cmd/labctl", May: []string{"cmd/labctl/crash", "cmd/usage", "docs", "emulator/...", "controller/...", "agent/...", "guest/...", "lab/...", "scenarios/...", "fixtures", "features", "features/steps", "version"}},
+	{Package: "cmd/lab-controller", May: []string{"cmd/usage", "controller/...", "version"}, Never: []string{"controller/kube"}},
+	{Package: "cmd/lab-agent", May: []string{"agent/...", "cmd/usage", "guest/elementalsim", "version"}},
 }

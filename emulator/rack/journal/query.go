@@ -25,10 +25,25 @@ type Query struct {
 	Last   int       // only the latest; 0 is all
 }
 
+// FieldError is an error in a field of a query.
+type FieldError struct {
+	Field string // in lower case, as the flags and the parameters of a query have it
+	Text  string
+}
+
+// Error implements error.
+func (e *FieldError) Error() string { return "journal: " + e.Field + ": " + e.Text }
+
+// Check returns a *FieldError when a field has no meaning.
+func (q Query) Check() error {
+	_, err := q.parse()
+	return err
+}
+
 // parse checks a query and returns a function that reports whether an entry matches.
 func (q Query) parse() (func(*Entry) bool, error) {
 	wrong := func(field, text string, args ...any) (func(*Entry) bool, error) {
-		return nil, fmt.Errorf("journal: %s: %s", field, fmt.Sprintf(text, args...))
+		return nil, &FieldError{field, fmt.Sprintf(text, args...)}
 	}
 	if _, err := path.Match(q.Host, ""); err != nil {
 		return wrong("host", "%q: is no pattern: close each [", q.Host)
