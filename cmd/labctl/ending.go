@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/cmd/labctl/crash"
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/emulator/rack/space"
 	"github.com/metalab-dev/metalab/lab"
 )
 
@@ -22,7 +24,11 @@ func watchProcess(state, log string) (*crash.Watch, error) {
 	if err != nil || running {
 		return nil, err
 	}
-	return crash.Begin(state, log, time.Now())
+	w, err := crash.Begin(state, log, time.Now())
+	if space.Full(err) { // the lab is refused on a full disk, with how much is free and needed
+		return nil, nil
+	}
+	return w, err
 }
 
 // endProcess writes why the process has ended the lab: an error of the lab, or the
@@ -44,7 +50,7 @@ func endProcess(ctx context.Context, state string, w *crash.Watch, err error) er
 // ending returns how the process of a lab that does not run ended, or nil when that
 // needs no explanation.
 func (o *options) ending() *crash.Ending {
-	if running, err := rack.Running(o.state); err != nil || running {
+	if running, err := rack.Running(o.state); err != nil || running || lab.KubeRuns(o.state) {
 		return nil
 	}
 	e, err := crash.Last(o.state)
@@ -82,6 +88,9 @@ func (o *options) explain(err error) error {
 	}
 	if running, failed := rack.Running(o.state); failed == nil && running {
 		return &endedError{dir: o.state, cause: "it is starting or stopping: try again in a moment", err: err}
+	}
+	if lab.KubeRuns(o.state) {
+		return &endedError{dir: o.state, cause: "labctl kube runs its Kubernetes API alone, without servers: labctl kubectl --kubeconfig " + filepath.Join(o.state, lab.KubeDir, "kubeconfig") + " talks to it", err: err}
 	}
 	if e := o.ending(); e != nil {
 		return &endedError{dir: o.state, cause: fmt.Sprintf("%s: %s", e, e.Fix), err: err}
