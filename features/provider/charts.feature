@@ -40,9 +40,9 @@ Feature: Charts of the lab's repository
     Given a lab with host OS configuration
     When the operator creates the HelmBundle "lab" with the lab's repository and the releases:
       """
-      - {name: helm-controller, chart: lab/helm-controller, values: {namespaces: [default, kube-system]}}
+      - {name: helm-controller, chart: lab/helm-controller}
       """
-    Then the release "helm-controller" of the HelmBundle "lab" is the chart "helm-controller 1.1.0", and not ready
+    Then the release "helm-controller" of the HelmBundle "lab" is the chart "helm-controller 1.2.0", and not ready
     When the operator runs kubectl get deployment,secret,serviceaccount,role,rolebinding -l app.kubernetes.io/name=helm-controller -o name
     Then kubectl prints deployment.apps/helm-controller secret/helm-controller-management serviceaccount/helm-controller role.rbac.authorization.k8s.io/helm-controller role.rbac.authorization.k8s.io/helm-controller-self rolebinding.rbac.authorization.k8s.io/helm-controller rolebinding.rbac.authorization.k8s.io/helm-controller-self
     When the operator runs kubectl get pods -l app.kubernetes.io/instance=helm-controller -o 'jsonpath={.items[*].status.containerStatuses[*].state.waiting.reason}'

@@ -104,8 +104,10 @@ func TestRightsOfTheHelmControllersChart(t *testing.T) {
 			}
 		}
 	}
-	if got := render(t, helmcontroller.Values{}); got["Role lab/hc"] == nil {
-		t.Errorf("without namespaces: %v, want a Role in that of the release", names(got))
+	for _, own := range [][]string{nil, {"lab"}} {
+		if got := render(t, helmcontroller.Values{Namespaces: own}); got["Role lab/hc"] == nil || got["ClusterRole /lab:hc"] != nil || got["ClusterRoleBinding /lab:hc"] != nil {
+			t.Errorf("with the namespaces %q: %v, want a Role in that of the release, and no object of the cluster", own, names(got))
+		}
 	}
 	got = render(t, helmcontroller.Values{ClusterRole: "cluster-admin"})
 	if diff := cmp.Diff(map[string]bool{"ServiceAccount /hc": true, "Deployment /hc": true, "Secret /hc-management": true, "ClusterRoleBinding /lab:hc": true}, names(got)); diff != "" {

@@ -13,7 +13,7 @@ import (
 // the one of before.
 const (
 	Chart   = "helm-controller"
-	Version = "1.1.0"
+	Version = "1.2.0"
 )
 
 // Archive is the name of the chart's archive in a repository.
@@ -27,7 +27,8 @@ type Values struct {
 	// Replicas is the number of pods, of which one acts.
 	Replicas int `json:"replicas,omitempty"`
 	// ClusterRole is a ClusterRole of the cluster that the controller is bound to. "" means roles of
-	// the chart's own, for Secrets and ConfigMaps of Namespaces and what Rules has.
+	// the chart's own, for Secrets and ConfigMaps of Namespaces and what Rules has. Where all these
+	// are that of the chart, it has no object of the cluster.
 	ClusterRole string `json:"clusterRole,omitempty"`
 	// Namespaces are those of the releases; empty means that of the chart.
 	Namespaces []string `json:"namespaces,omitempty"`
