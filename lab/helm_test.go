@@ -28,13 +28,12 @@ func TestHelmWorksWithTheRightsOfTheManifests(t *testing.T) {
 	w, admin := startWithoutControllers(t, config.HOC)
 	grant(t, admin, withComponent(t, "hoc"))
 	var refused refusals
-	as := rest.CopyConfig(w.kube.api)
-	as.Impersonate.UserName = account
+	as := asManifests(t, w)
 	as.Wrap(refused.watch)
 	end := runController(t, w, as, manager.Config{Controllers: []string{"helm"}})
 	defer end()
 	l := hocLab{t, admin}
-	b := &lcmv1.HelmBundle{ObjectMeta: l.meta("c1"), Spec: lcmv1.HelmBundleSpec{Release: "mosk-1", Releases: []lcmv1.HelmRelease{{Name: "settings", Namespace: "charts", ChartURL: serveChart(t)}}}}
+	b := &lcmv1.HelmBundle{ObjectMeta: l.meta("c1"), Spec: lcmv1.HelmBundleSpec{Release: "mosk-1", Releases: []lcmv1.HelmRelease{{Name: "settings", ChartURL: serveChart(t)}}}}
 	if err := admin.Create(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +47,7 @@ func TestHelmWorksWithTheRightsOfTheManifests(t *testing.T) {
 	}
 	revision(1)
 	m := new(corev1.ConfigMap)
-	key := client.ObjectKey{Namespace: "charts", Name: "settings"}
+	key := l.key("settings")
 	if err := admin.Get(t.Context(), key, m); err != nil || m.Data["text"] != "default" {
 		t.Errorf("the chart's ConfigMap: %v, %v", m.Data, err)
 	}
@@ -70,6 +69,15 @@ func TestHelmWorksWithTheRightsOfTheManifests(t *testing.T) {
 	if refused.list != nil {
 		t.Errorf("the service account was refused:\n%s", strings.Join(slices.Compact(slices.Sorted(slices.Values(refused.list))), "\n"))
 	}
+}
+
+// asManifests returns the API for the service account of the manifests, by a token: an impersonated user
+// impersonates no other, as the controller helm does.
+func asManifests(t *testing.T, w *Lab) *rest.Config {
+	t.Helper()
+	as := rest.AnonymousClientConfig(w.kube.api)
+	as.BearerToken, as.QPS = tokenOf(t, w, "lab-controller"), -1
+	return as
 }
 
 // serveChart serves the archive of a chart with a ConfigMap, and returns its URL.

@@ -31,8 +31,7 @@ func TestHelmControllerOfAClusterTakesOver(t *testing.T) {
 	w, admin := startWithoutControllers(t, config.HOC)
 	grant(t, admin, withComponent(t, "hoc"))
 	var first, second installs
-	management := rest.CopyConfig(w.kube.api)
-	management.Impersonate.UserName = account
+	management := asManifests(t, w)
 	management.Wrap(first.watch)
 	defer runController(t, w, management, manager.Config{Controllers: []string{"provider", "helm"}})()
 	l := handover{hocLab{t, admin}}

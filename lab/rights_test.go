@@ -156,6 +156,12 @@ func newToken(t *testing.T, l *Lab, admin client.Client, name string) string {
 	if err := admin.Create(t.Context(), account); err != nil {
 		t.Fatal(err)
 	}
+	return tokenOf(t, l, name)
+}
+
+// tokenOf returns a token of a service account.
+func tokenOf(t *testing.T, l *Lab, name string) string {
+	t.Helper()
 	clients, err := corev1client.NewForConfig(l.kube.api)
 	if err != nil {
 		t.Fatal(err)
@@ -184,8 +190,9 @@ func grant(t *testing.T, c client.Client, dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A lab of a family may have the family's namespace already.
-		if err := c.Create(t.Context(), &unstructured.Unstructured{Object: m}); err != nil && !(r.GetKind() == "Namespace" && apierrors.IsAlreadyExists(err)) {
+		// A lab of a family may have the family's namespace, and the role of its charts, already.
+		there := r.GetKind() == "Namespace" || r.GetName() == "lab-controller-charts"
+		if err := c.Create(t.Context(), &unstructured.Unstructured{Object: m}); err != nil && !(there && apierrors.IsAlreadyExists(err)) {
 			t.Fatalf("create %s %s: %v", r.GetKind(), r.GetName(), err)
 		}
 	}

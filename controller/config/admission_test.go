@@ -13,7 +13,7 @@ import (
 
 // refusesByUser are the policies that refuse an administrator no new object: no example
 // shows when they are in force.
-var refusesByUser = map[string]bool{"releases.kaas.mirantis.com": true, "machine-profile.cluster.k8s.io": true}
+var refusesByUser = map[string]bool{"releases.kaas.mirantis.com": true, "machine-profile.cluster.k8s.io": true, "helmbundles.lcm.mirantis.com": true, "charts.cluster.k8s.io": true}
 
 // The API server never evaluates a policy without a binding, and drops a field that
 // it does not know without an error.

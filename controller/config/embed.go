@@ -55,6 +55,11 @@ import (
 //go:embed crd/*.yaml patches/*.yaml hoc/crd/*.yaml machineconfig/crd/*.yaml elemental/crd/*.yaml cluster-api/crd/*.yaml cluster-api/patches/*.yaml
 var manifests embed.FS
 
+// ChartRights is the ClusterRole of the charts of HelmBundles, as YAML.
+//
+//go:embed hoc/deploy/charts.yaml
+var ChartRights string
+
 // NodeAgents are the rights of the node agents of a lab's servers, as documents of YAML.
 //
 //go:embed nodes/agents.yaml

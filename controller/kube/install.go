@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
@@ -16,7 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/metalab-dev/metalab/controller/config"
@@ -35,7 +38,36 @@ func Install(ctx context.Context, c *rest.Config, families ...string) error {
 	if err != nil {
 		return fmt.Errorf("kube: install: %w", err)
 	}
-	return installDefinitions(ctx, c, crds, func(c *rest.Config) error { return installPolicies(ctx, c, families) })
+	return installDefinitions(ctx, c, crds, func(c *rest.Config) error {
+		if slices.Contains(families, config.HOC) {
+			if err := installChartRights(ctx, c); err != nil {
+				return err
+			}
+		}
+		return installPolicies(ctx, c, families)
+	})
+}
+
+// installChartRights applies the ClusterRole of the charts of HelmBundles.
+func installChartRights(ctx context.Context, c *rest.Config) error {
+	b, err := yaml.ToJSON([]byte(config.ChartRights))
+	if err != nil {
+		return fmt.Errorf("rights of charts: %w", err)
+	}
+	var o metav1.PartialObjectMetadata
+	if err := json.Unmarshal(b, &o); err != nil {
+		return fmt.Errorf("rights of charts: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(c)
+	if err != nil {
+		return err
+	}
+	force := true
+	_, err = client.RbacV1().ClusterRoles().Patch(ctx, o.Name, types.ApplyPatchType, b, metav1.PatchOptions{FieldManager: fieldManager, Force: &force})
+	if err != nil {
+		return fmt.Errorf("ClusterRole %s: %w", o.Name, err)
+	}
+	return nil
 }
 
 // installDefinitions applies definitions, calls beside, and returns when the cluster serves and lists

@@ -40,15 +40,15 @@ func HelmElection(cluster client.ObjectKey) *Election {
 func addHelm(_ context.Context, s *Set) error {
 	c := helm.Config{Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Work: s.cfg.work()}
 	if of := s.cfg.Helm; of != nil {
-		c.Target = func(context.Context, string, string) (*rest.Config, error) { return of.Target, nil }
+		c.Target = func(context.Context, string, string) (helm.API, error) { return helm.API{Config: of.Target}, nil }
 	} else {
 		apis, err := s.workloads()
 		if err != nil {
 			return err
 		}
-		c.Target = func(ctx context.Context, namespace, name string) (*rest.Config, error) {
+		c.Target = func(ctx context.Context, namespace, name string) (helm.API, error) {
 			api, err := apis.Of(ctx, namespace, name)
-			return api.Config, err
+			return helm.API{Config: api.Config, Shared: !api.Own}, err
 		}
 		host, err := os.Hostname()
 		if err != nil {

@@ -76,6 +76,8 @@ type installer struct {
 	namespace string
 	owner     owner // the bundle
 	client    *kubernetes.Clientset
+	// createNamespace has Helm create the namespace, which needs a right to create namespaces.
+	createNamespace bool
 }
 
 func newInstaller(config *rest.Config, namespace string, by owner, log func(string, ...any)) (*installer, error) {
@@ -137,7 +139,7 @@ func (i *installer) apply(ctx context.Context, p planned, ch *chart.Chart, value
 	}
 	if last == nil {
 		in := action.NewInstall(&i.Configuration)
-		in.ReleaseName, in.Namespace, in.CreateNamespace, in.Labels, in.Timeout = p.Name, i.namespace, true, labels, hookTimeout
+		in.ReleaseName, in.Namespace, in.CreateNamespace, in.Labels, in.Timeout = p.Name, i.namespace, i.createNamespace, labels, hookTimeout
 		return in.RunWithContext(ctx, ch, values)
 	}
 	up := action.NewUpgrade(&i.Configuration)

@@ -7,5 +7,9 @@
 // workloads run. The package runs no workload. It does not know where a bundle comes from:
 // controller/mosk/provider/clusters makes those of Clusters.
 //
+// In the API that has the bundle, charts act as a service account of the bundle's namespace: Helm
+// impersonates it, for its own Secrets, lookups in templates and hooks, too. In the API of a Cluster
+// of its own they act with the rights of that API's kubeconfig.
+//
 // The Helm SDK is linked here alone.
 package helm

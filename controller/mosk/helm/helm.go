@@ -50,11 +50,19 @@ type Config struct {
 	Reader client.Reader
 	// Target returns the API that the releases of a bundle are installed in: that of the cluster
 	// of the bundle's namespace and name.
-	Target func(ctx context.Context, namespace, name string) (*rest.Config, error)
+	Target func(ctx context.Context, namespace, name string) (API, error)
 	HTTP   *http.Client // fetches charts; nil means one with the proxy of the environment
 	// Leases, if not nil, hold the Lease of a bundle's Cluster for each pass, so that the controller
 	// in that cluster does not act at the same time. nil means that no other process acts.
 	Leases *helmcontroller.Leases
+}
+
+// API is the API that the releases of a bundle are installed in.
+type API struct {
+	Config *rest.Config
+	// Shared is set for the API that has the bundles, too. Charts act there as a service account of
+	// the bundle's namespace, and elsewhere with the rights of Config's user.
+	Shared bool
 }
 
 // Reconciler reconciles HelmBundles.
@@ -113,7 +121,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 			return 0, fmt.Errorf("helm: finalizer: %w", err)
 		}
 	}
-	target, err := r.Target(ctx, key.Namespace, key.Name)
+	api, err := r.Target(ctx, key.Namespace, key.Name)
 	if errors.As(err, new(*workload.SecretError)) {
 		if deleted { // nobody can uninstall anything there: the end of the Cluster must not wait for ever
 			return 0, r.release(ctx, b)
@@ -123,7 +131,12 @@ func (r *Reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 	if err != nil {
 		return 0, fmt.Errorf("helm: %w", err)
 	}
-	p := &pass{r: r, b: b, target: target, installers: map[string]*installer{}}
+	p := &pass{r: r, b: b, target: api.Config, installers: map[string]*installer{}}
+	if api.Shared {
+		if err := p.actAsAccount(ctx); err != nil {
+			return 0, err
+		}
+	}
 	order := plan(b)
 	if deleted {
 		order = nil
@@ -163,6 +176,8 @@ type pass struct {
 	r          *Reconciler
 	b          *lcmv1.HelmBundle
 	target     *rest.Config
+	user       string        // the service account that the charts act as; "" is target's own user
+	noAccount  string        // why that account cannot act yet
 	after      time.Duration // when to look again; 0: at a change
 	installers map[string]*installer
 }
@@ -180,10 +195,14 @@ func (p *pass) installer(ctx context.Context, namespace string) (*installer, err
 	}
 	log := ctrl.LoggerFrom(ctx).V(1)
 	i, err := newInstaller(p.target, namespace, ownerOf(p.b), func(format string, args ...any) { log.Info(fmt.Sprintf(format, args...)) })
-	if err == nil {
-		p.installers[namespace] = i
+	if err != nil {
+		return nil, err
 	}
-	return i, err
+	if i.createNamespace, err = p.mayCreate(ctx, namespace); err != nil {
+		return nil, err
+	}
+	p.installers[namespace] = i
+	return i, nil
 }
 
 // record writes the status, if it has changed.
@@ -249,6 +268,9 @@ func (p *pass) prune(ctx context.Context, order []planned) error {
 				err = i.uninstall(name)
 			}
 		}
+		if p.lacksRights(err) {
+			err = p.unlessItEnds(ctx, s.Namespace, p.explain(err))
+		}
 		if err != nil {
 			s.Success, s.Ready, s.Status, s.Message = false, false, string(release.StatusUninstalling), "uninstall: "+err.Error()
 			p.failed(&s)
@@ -308,6 +330,15 @@ func (p *pass) release(ctx context.Context, rel planned) error {
 		return err
 	}
 	last, err := i.last(rel.Name)
+	if p.lacksRights(err) {
+		if left := p.wait(s); !s.Success && left > 0 {
+			p.again(left)
+			return nil
+		}
+		s.Namespace, s.Success, s.Ready, s.Message, s.Status = was.Namespace, false, false, p.explain(err).Error(), string(release.StatusFailed)
+		p.failed(&s)
+		return p.set(ctx, rel.Name, s)
+	}
 	if err != nil {
 		return fmt.Errorf("helm: release %s: %w", rel.Name, err)
 	}
@@ -334,7 +365,7 @@ func (p *pass) release(ctx context.Context, rel planned) error {
 		}
 		p.begins(ctx, rel, s)
 		if last, err = p.install(ctx, i, rel); err != nil {
-			s.Success, s.Ready, s.Message, s.Status = false, false, err.Error(), string(release.StatusFailed)
+			s.Success, s.Ready, s.Message, s.Status = false, false, p.explain(err).Error(), string(release.StatusFailed)
 			p.failed(&s)
 			return p.set(ctx, rel.Name, s)
 		}
@@ -345,7 +376,7 @@ func (p *pass) release(ctx context.Context, rel planned) error {
 	s.Success, s.Revision, s.Status, s.Message = true, last.Version, string(last.Info.Status), ""
 	s.Chart, s.Version, s.Notes = last.Chart.Metadata.Name, last.Chart.Metadata.Version, last.Info.Notes
 	if s.Ready, err = i.ready(ctx, last); err != nil {
-		s.Message = "not ready: " + err.Error()
+		s.Message = "not ready: " + p.explain(err).Error()
 	}
 	if !s.Ready {
 		p.again(readyPeriod)
@@ -357,6 +388,10 @@ func (p *pass) release(ctx context.Context, rel planned) error {
 func (p *pass) withheld(rel planned) string {
 	if rel.problem != "" {
 		return rel.problem
+	}
+	if p.noAccount != "" {
+		p.again(readyPeriod)
+		return p.noAccount
 	}
 	for _, name := range rel.Requires {
 		if !p.b.Status.ReleaseStatuses[name].Success {

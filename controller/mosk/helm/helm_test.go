@@ -13,10 +13,10 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/repo"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,7 +46,7 @@ func start(t *testing.T) *lab {
 	}
 	t.Cleanup(func() { _ = k.Stop() })
 	scheme := runtime.NewScheme()
-	if err := errors.Join(lcmv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(lcmv1.AddToScheme(scheme), corev1.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	c, err := client.New(k.RESTConfig(), client.Options{Scheme: scheme})
@@ -67,8 +67,20 @@ func (l *lab) restart() {
 	}
 }
 
-func (l *lab) target(context.Context, string, string) (*rest.Config, error) {
-	return l.kube.RESTConfig(), nil
+func (l *lab) target(context.Context, string, string) (API, error) {
+	return API{Config: l.kube.RESTConfig(), Shared: true}, nil
+}
+
+// allow gives an account of the namespace default all rights, in a namespace or in all.
+func (l *lab) allow(account, namespace string) {
+	l.t.Helper()
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: key.Namespace, Name: account}}
+	role := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}
+	if namespace == "" {
+		l.must(l.Create(l.t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: account}, RoleRef: role, Subjects: subjects}))
+		return
+	}
+	l.must(l.Create(l.t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "all-of-" + account}, RoleRef: role, Subjects: subjects}))
 }
 
 func (l *lab) must(err error) {
@@ -120,6 +132,7 @@ func TestBundle(t *testing.T) {
 	l.repo.add(t, "settings", "1.0.0", "")
 	l.repo.add(t, "app", "1.0.0", "")
 	l.repo.add(t, "broken", "1.0.0", "")
+	l.allow(Account, "") // for namespaces that Helm creates
 	values := func(text string) *runtime.RawExtension {
 		return &runtime.RawExtension{Raw: []byte(`{"text":"` + text + `"}`)}
 	}

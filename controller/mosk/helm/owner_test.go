@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,7 +56,7 @@ func TestReleaseOfAnotherBundleStays(t *testing.T) {
 func TestBundleWhoseAPIIsGone(t *testing.T) {
 	l := start(t)
 	l.must(l.Create(t.Context(), &lcmv1.HelmBundle{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Finalizers: []string{lcmv1.HelmFinalizer}}}))
-	l.r.Target = func(context.Context, string, string) (*rest.Config, error) { return nil, new(workload.SecretError) }
+	l.r.Target = func(context.Context, string, string) (API, error) { return API{}, new(workload.SecretError) }
 	res, err := l.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
 	l.must(err)
 	if res.RequeueAfter != queue.SecretWait {

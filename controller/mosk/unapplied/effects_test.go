@@ -150,6 +150,7 @@ var effects = map[string]map[string]string{
 		"spec.repositories[].authSecret": "controller/mosk/helm",
 		"spec.repositories[].name":       "controller/mosk/helm",
 		"spec.repositories[].url":        "controller/mosk/helm",
+		"spec.serviceAccountName":        "controller/mosk/helm",
 	},
 	"HostOSConfiguration": {
 		"spec.configs[].description":            note,

@@ -24,6 +24,13 @@ type HelmBundleSpec struct {
 	// Release is the name of the ClusterRelease that the bundle is made from.
 	// +optional
 	Release string `json:"release,omitempty"`
+	// ServiceAccountName is the service account of the namespace with whose rights the charts are
+	// installed, in the API that has the bundle; none means helm-charts, which is created. Who changes
+	// the spec must be allowed to impersonate the account.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 }
 
 // HelmRepository is a repository of charts.
