@@ -35,7 +35,7 @@ func BenchmarkLife(b *testing.B) {
 }
 
 func benchmarkLife(b *testing.B, hosts int) {
-	kube.TrimCollector() // as labctl does
+	defer kube.TrimCollector()() // as labctl does
 	w, err := Start(b.Context(), Config{Dir: b.TempDir(), Settings: Settings{Hosts: hosts, Speed: "max", Kube: true}, Listen: AnyPort})
 	if err != nil {
 		b.Fatal(err)

@@ -319,7 +319,7 @@ func TestChangeOfAConfigurationIsWrittenOnce(t *testing.T) {
 // reached the items of all of them, and the agents' results; the metrics are of the change
 // alone. The machines have no servers.
 func BenchmarkHostOSConfiguration(b *testing.B) {
-	kube.TrimCollector() // as labctl does
+	defer kube.TrimCollector()() // as labctl does
 	const machines = 1000
 	f := newFleet(b, machines)
 	var took, burnt time.Duration

@@ -82,7 +82,7 @@ var sameLife = cmp.Options{
 // comes first.
 func TestKilledControllersLoseNothingAndRepeatNothing(t *testing.T) {
 	first, end := seeds(t)
-	kube.TrimCollector() // as labctl does
+	defer kube.TrimCollector()() // as labctl does
 	for at := first; at < end; at += perLab {
 		t.Run(fmt.Sprintf("from %d", at), func(t *testing.T) {
 			t.Parallel()

@@ -37,7 +37,7 @@ func BenchmarkMachineConfigRollout(b *testing.B) {
 }
 
 func benchmarkRollout(b *testing.B, nodes int) {
-	kube.TrimCollector() // as labctl does
+	defer kube.TrimCollector()() // as labctl does
 	var writes writeCount
 	count := func(next http.RoundTripper) http.RoundTripper {
 		return doer(func(r *http.Request) (*http.Response, error) {

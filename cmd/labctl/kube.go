@@ -81,7 +81,7 @@ func keepKube(ctx context.Context, o *options, listen string, ready func(*kube.A
 	looking.Go(func() { _ = room.Run(looks) }) // it has no errors
 	defer looking.Wait()
 	defer stop()
-	kube.TrimCollector()
+	defer kube.TrimCollector()()
 	api, err := kube.Start(ctx, kube.Config{
 		Dir: filepath.Join(o.state, lab.KubeDir), Fsync: o.explicit, FastPaths: kube.FastPathsWanted(), Listen: listen,
 		Space: room.Writable, Log: logr.FromSlogHandler(log.Handler()),

@@ -391,7 +391,7 @@ func (f *upFlags) run(ctx context.Context, o *options, s lab.Settings, out, prog
 // keepUp starts the lab and keeps it up until ctx ends or it fails.
 func (f *upFlags) keepUp(ctx context.Context, o *options, s lab.Settings, c lab.Config, out, progress io.Writer) (err error) {
 	if s.Kube {
-		kube.TrimCollector()
+		defer kube.TrimCollector()()
 		klog.OsExit = func(int) { panic("a part of Kubernetes ends the process: see the log") }
 	}
 	if f.image != "" { // else the image for emulated servers
