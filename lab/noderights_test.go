@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"regexp"
 	"testing"
 
@@ -49,10 +50,16 @@ func TestAccountOfANodeWritesThatNodeAlone(t *testing.T) {
 		}}))
 		must(admin.Create(ctx, podOn(name)))
 	}
+	for _, name := range []string{"h-0", "h-1", ""} {
+		must(admin.Create(ctx, podOn(name)))
+	}
 	const machines = "lab-machines"
+	agents := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: "m-0-lcm-agent"}}
 	must(admin.Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "lcm"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "lab-node-agent"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: "m-0-lcm-agent"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "lcm"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "lab-node-agent"}, Subjects: agents,
+	}))
+	must(admin.Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: "lcm"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "lab-node-agent"}, Subjects: agents,
 	}))
 	first, dotted := clientOf(NodeAccounts, "w-0"), clientOf(NodeAccounts, "default.m-0")
 	machine, second, lcm := clientOf(machines, "default.m-0"), clientOf(machines, "default.m-1"), clientOf(Namespace, "m-0-lcm-agent")
@@ -64,12 +71,22 @@ func TestAccountOfANodeWritesThatNodeAlone(t *testing.T) {
 	lease := func(name string) *coordinationv1.Lease {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: name}}
 	}
+	renew := func(c client.Client, name string) error {
+		l := lease(name)
+		if err := c.Get(ctx, client.ObjectKeyFromObject(l), l); err != nil {
+			return err
+		}
+		l.Spec.HolderIdentity = &name
+		return c.Update(ctx, l)
+	}
 	claimed := func(name, namespace, account string) *corev1.Node {
 		n := nodeOf(name)
 		n.Annotations = map[string]string{node.AgentAnnotation: "system:serviceaccount:" + namespace + ":" + account}
 		return n
 	}
-	patience.Await(t, "the policy is in force", func() bool { return apierrors.IsForbidden(first.Patch(ctx, nodeOf("w-1"), annotate)) })
+	patience.Await(t, "the policy is in force", func() bool {
+		return apierrors.IsForbidden(first.Status().Patch(ctx, &mcv1.MachineConfigNode{ObjectMeta: meta("w-1")}, status))
+	})
 	for _, tt := range []struct {
 		what    string
 		do      func() error
@@ -105,6 +122,29 @@ func TestAccountOfANodeWritesThatNodeAlone(t *testing.T) {
 		{"the Node of an LCM agent's host", func() error { return lcm.Create(ctx, claimed("h-1", Namespace, "m-0-lcm-agent")) }, true},
 		{"its Node's status, of an LCM agent", func() error { return lcm.Status().Patch(ctx, nodeOf("h-1"), status) }, true},
 		{"a Node of a Machine of Cluster API, of an LCM agent", func() error { return lcm.Status().Patch(ctx, nodeOf("h-0"), status) }, false},
+		{"a second Node of a Machine's host", func() error { return machine.Create(ctx, claimed("h-2", machines, "default.m-0")) }, false},
+		{"a second Node of an LCM agent's host", func() error { return lcm.Create(ctx, claimed("h-2", Namespace, "m-0-lcm-agent")) }, false},
+		{"the Lease of its Node, of a Machine", func() error { return machine.Create(ctx, lease("h-0")) }, true},
+		{"the Lease of its Node again", func() error { return renew(machine, "h-0") }, true},
+		{"the Lease of its Node, of an LCM agent", func() error { return lcm.Create(ctx, lease("h-1")) }, true},
+		{"the Lease of another Machine's Node", func() error { return renew(machine, "h-1") }, false},
+		{"the Lease of another Machine's Node, of an LCM agent", func() error { return renew(lcm, "h-0") }, false},
+		{"the Lease of an operator's Node", func() error { return machine.Create(ctx, lease("w-1")) }, false},
+		{"the Lease of a Node that does not exist", func() error { return machine.Create(ctx, lease("h-2")) }, false},
+		{"a Lease, before the Node of the Machine exists", func() error { return renew(second, "h-0") }, false},
+		{"the status of its Node's Pod, of a Machine", func() error { return machine.Status().Patch(ctx, podOn("h-0"), status) }, true},
+		{"the status of its Node's Pod, of an LCM agent", func() error { return lcm.Status().Patch(ctx, podOn("h-1"), status) }, true},
+		{"the status of another Node's Pod, of a Machine", func() error { return machine.Status().Patch(ctx, podOn("h-1"), status) }, false},
+		{"the status of another Node's Pod, of an LCM agent", func() error { return lcm.Status().Patch(ctx, podOn("w-1"), status) }, false},
+		{"the labels of its Node's Pod, by its status", func() error {
+			return machine.Status().Patch(ctx, podOn("h-0"), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"a":"b"}}}`)))
+		}, false},
+		{"another Node's Pod, of a Machine", func() error { return machine.Delete(ctx, podOn("h-1"), client.GracePeriodSeconds(0)) }, false},
+		{"another Node's Pod, of an LCM agent", func() error { return lcm.Delete(ctx, podOn("h-0"), client.GracePeriodSeconds(0)) }, false},
+		{"a Pod that is bound to no Node, of a Machine", func() error { return machine.Delete(ctx, podOn("")) }, false},
+		{"a Pod that is bound to no Node", func() error { return first.Delete(ctx, podOn("")) }, false},
+		{"its Node's Pod, of a Machine", func() error { return machine.Delete(ctx, podOn("h-0"), client.GracePeriodSeconds(0)) }, true},
+		{"its Node's Pod, of an LCM agent", func() error { return lcm.Delete(ctx, podOn("h-1"), client.GracePeriodSeconds(0)) }, true},
 	} {
 		// The roles must not be what refuses: they know no names.
 		if err := tt.do(); tt.allowed != (err == nil) || !tt.allowed && !(apierrors.IsForbidden(err) && ofPolicy.MatchString(err.Error())) {
@@ -113,11 +153,11 @@ func TestAccountOfANodeWritesThatNodeAlone(t *testing.T) {
 	}
 }
 
-var ofPolicy = regexp.MustCompile(`writes its own node alone, not |node-agent: it stays as it was`)
+var ofPolicy = regexp.MustCompile(`writes its own node alone, not|node-agent: it stays as it was|node "h-0" cannot update labels through pod status`)
 
 // podOn returns a Pod that is bound to a node.
 func podOn(name string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "pod-" + name}, Spec: corev1.PodSpec{
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "pod-of-" + cmp.Or(name, "none")}, Spec: corev1.PodSpec{
 		NodeName: name, Containers: []corev1.Container{{Name: "c", Image: "example.org/c"}},
 	}}
 }

@@ -71,6 +71,9 @@ func startServer(ctx context.Context, address string, fast *inProcessStore, node
 		return nil, fmt.Errorf("kube: API server: %w", err)
 	}
 	readLateAccounts(o, client)
+	if nodes {
+		restrictNodeAgents(o, client)
+	}
 	run, err := buildServer(ctx, o, fast, nodes, space)
 	if err != nil {
 		cancel()

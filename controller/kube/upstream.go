@@ -22,6 +22,8 @@ package kube
 //     TestRestartKeepsObjectsAndKubeconfig, TestStopEndsEveryGoroutine.
 //   - nodes.go makes the chain of servers itself, with kube-apiserver's built-in kinds.
 //     Upgrade check: the compiler, and TestNodes.
+//   - nodeagents.go asks upstream's admission plugin NodeRestriction for Nodes, Leases and the statuses
+//     of Pods, for which it needs no informer. Upgrade check: TestAccountOfANodeWritesThatNodeAlone.
 //   - tools.go names the staging modules of k8s.io/kubernetes. Upgrade check: go list
 //     -m all fails when one is missing, and go mod tidy removes one too many.
 
