@@ -8,11 +8,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metalab-dev/metalab/agent/machineconfig"
+	"github.com/metalab-dev/metalab/agent/nodeaccount"
 	"github.com/metalab-dev/metalab/guest/node"
 )
 
 // NodeAccounts is the namespace whose service accounts have the rights of the agents of nodes.
-const NodeAccounts = "lab-nodes"
+const NodeAccounts = nodeaccount.Named
 
 const agentDir = "/etc/lab-agent/"
 

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/metalab-dev/metalab/agent/nodeaccount"
 	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 )
@@ -348,7 +349,7 @@ func TestNodeOfAnotherMachineIsLeftAlone(t *testing.T) {
 		"": "True", "system:serviceaccount:lab-machines:" + ns + ".of-m": "True",
 		"system:serviceaccount:lab-machines:other.of-m": "False NodeNotFound Error", "system:serviceaccount:other:of-m-lcm-agent": "False NodeNotFound Error",
 	} {
-		l := bootstrapped(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "h", Annotations: map[string]string{agentAnnotation: account}}})
+		l := bootstrapped(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "h", Annotations: map[string]string{nodeaccount.Annotation: account}}})
 		l.initialize()
 		is(t, l.machine("m"), elementalv1.ProviderIDReady, want)
 		if n := get(l, "h", new(corev1.Node)); (n.Spec.ProviderID == "") != (want != "True") {

@@ -17,6 +17,7 @@ import (
 	capi "sigs.k8s.io/cluster-api/api/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalab-dev/metalab/agent/nodeaccount"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 )
 
@@ -96,13 +97,6 @@ func checkAccount(a *clientcmdapi.AuthInfo) error {
 	return nil
 }
 
-// agentAnnotation of a Node is the user that its agent has registered it as; see guest/node. The accounts
-// of Machines, NAMESPACE.MACHINE, are in one namespace.
-const (
-	agentAnnotation = "metalab.dev/node-agent"
-	accountPrefix   = "system:serviceaccount:lab-machines:"
-)
-
 // provideNode sets the provider ID of the Node of a machine and removes its taint. The name of a Node is
 // that of an ElementalHost, which any namespace may have: a Node that another account has registered, or
 // that has another provider ID, is not the machine's.
@@ -115,8 +109,8 @@ func provideNode(ctx context.Context, c client.Client, name, id string, machine 
 	if err != nil {
 		return fmt.Errorf("node %s: %w", name, err)
 	}
-	account := n.Annotations[agentAnnotation]
-	if account != "" && account != accountPrefix+machine.Namespace+"."+machine.Name || n.Spec.ProviderID != "" && n.Spec.ProviderID != id {
+	account := n.Annotations[nodeaccount.Annotation]
+	if account != "" && account != nodeaccount.User(nodeaccount.Machines, nodeaccount.OfMachine(machine.Namespace, machine.Name)) || n.Spec.ProviderID != "" && n.Spec.ProviderID != id {
 		return fmt.Errorf("node %s, which is another machine's: %w", name, errNoNode)
 	}
 	before := n.DeepCopy()

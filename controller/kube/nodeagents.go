@@ -5,9 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
-	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,20 +18,12 @@ import (
 	"k8s.io/kubernetes/pkg/auth/nodeidentifier"
 	"k8s.io/kubernetes/pkg/controlplane/apiserver/options"
 	"k8s.io/kubernetes/plugin/pkg/admission/noderestriction"
+
+	"github.com/metalab-dev/metalab/agent/nodeaccount"
 )
 
 // nodeAgentsPlugin is the name of the admission plugin that limits node agents.
 const nodeAgentsPlugin = "NodeAgents"
-
-// The accounts of node agents: see controller/config/nodes/agents.yaml. One of lab-nodes has the name of
-// its Node. The others are made before their Node has a name: the annotation of the Node that one of them
-// has created tells it.
-const (
-	namedAgent      = "system:serviceaccount:lab-nodes:"
-	agentAnnotation = "metalab.dev/node-agent"
-)
-
-var otherAgent = regexp.MustCompile(`^system:serviceaccount:(lab-machines:.+|[^:]+:.+-lcm-agent)$`)
 
 // restrictNodeAgents adds the plugin to the options of a server. client reads Nodes.
 func restrictNodeAgents(o *options.Options, client kubernetes.Interface) {
@@ -48,7 +38,8 @@ func restrictNodeAgents(o *options.Options, client kubernetes.Interface) {
 	g.EnablePlugins = append(g.EnablePlugins, nodeAgentsPlugin)
 }
 
-// nodeAgents is an admission plugin: an agent writes of Nodes, Leases and Pods what a kubelet may, those
+// nodeAgents is an admission plugin for the accounts of controller/config/nodes/agents.yaml: an agent writes
+// of Nodes, Leases and Pods what a kubelet may, those
 // of its own Node. It finds the Node of the agent's account, and asks upstream's plugin NodeRestriction as
 // if the request were that of the Node's kubelet. It has no cache: a Node that was registered just now, or
 // a Pod that was bound, is known.
@@ -72,8 +63,9 @@ func (a ofKubelet) GetUserInfo() user.Info {
 // Validate implements admission.ValidationInterface.
 func (p *nodeAgents) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	account := a.GetUserInfo().GetName()
-	named, isNamed := strings.CutPrefix(account, namedAgent)
-	if !isNamed && !otherAgent.MatchString(account) {
+	namespace, name := nodeaccount.Parse(account)
+	isNamed := namespace == nodeaccount.Named
+	if !isNamed && !nodeaccount.IsAgent(namespace, name) {
 		return nil
 	}
 	resource := a.GetResource().GroupResource()
@@ -89,7 +81,7 @@ func (p *nodeAgents) Validate(ctx context.Context, a admission.Attributes, o adm
 	default:
 		return nil
 	}
-	own, why := named == node, ""
+	own, why := name == node, ""
 	if !isNamed {
 		var err error
 		if own, why, err = p.tells(ctx, account, node, a); err != nil {
@@ -109,15 +101,15 @@ func (p *nodeAgents) Validate(ctx context.Context, a admission.Attributes, o adm
 // Node that does not.
 func (p *nodeAgents) tells(ctx context.Context, account, node string, a admission.Attributes) (own bool, why string, err error) {
 	if created, ok := a.GetObject().(*core.Node); ok && a.GetOperation() == admission.Create {
-		if created.Annotations[agentAnnotation] != account {
-			return false, ": give it the annotation " + agentAnnotation + " with this account", nil
+		if created.Annotations[nodeaccount.Annotation] != account {
+			return false, ": give it the annotation " + nodeaccount.Annotation + " with this account", nil
 		}
 		all, err := p.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, "", err
 		}
 		for _, n := range all.Items {
-			if n.Name != node && n.Annotations[agentAnnotation] == account {
+			if n.Name != node && n.Annotations[nodeaccount.Annotation] == account {
 				return false, ": it has registered the Node " + n.Name, nil
 			}
 		}
@@ -132,5 +124,5 @@ func (p *nodeAgents) tells(ctx context.Context, account, node string, a admissio
 	} else if err != nil {
 		return false, "", err
 	}
-	return n.Annotations[agentAnnotation] == account, "", nil
+	return n.Annotations[nodeaccount.Annotation] == account, "", nil
 }

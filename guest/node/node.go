@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
+
+	"github.com/metalab-dev/metalab/agent/nodeaccount"
 )
 
 // agent is a running agent.
@@ -158,7 +160,7 @@ func (a *agent) step(ctx context.Context) (time.Duration, error) {
 // AgentAnnotation of a Node is the user that its agent has registered it as. The API of a lab lets
 // an account that is not named as the Node write it only with this annotation; see
 // controller/config/nodes.
-const AgentAnnotation = "metalab.dev/node-agent"
+const AgentAnnotation = nodeaccount.Annotation
 
 // accountOf returns the user that a service account's token is for, "" for another token. The
 // token is not verified: the API does that.

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/yaml"
 
+	"github.com/metalab-dev/metalab/agent/nodeaccount"
 	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 	"github.com/metalab-dev/metalab/controller/elemental/object"
@@ -189,10 +190,10 @@ func (k *Core) removeNode(ctx context.Context, m *capi.Machine) error {
 		return fmt.Errorf("nodes: %w", err)
 	}
 	account := accountOf(m)
-	user := "system:serviceaccount:" + account.Namespace + ":" + account.Name
+	user := nodeaccount.User(account.Namespace, account.Name)
 	for i := range list.Items {
 		n := &list.Items[i]
-		ref, told := m.Status.NodeRef, n.Annotations[node.AgentAnnotation]
+		ref, told := m.Status.NodeRef, n.Annotations[nodeaccount.Annotation]
 		if told != user && (told != "" || ref == nil || ref.Name != n.Name || ref.UID != n.UID) {
 			continue
 		}
@@ -208,10 +209,7 @@ const (
 	// contract).
 	sentinel = "/run/cluster-api/bootstrap-success.complete"
 
-	// machineAccounts is the namespace whose service accounts have the rights of node agents on
-	// the Node that they create: controller/config/nodes.
-	machineAccounts = "lab-machines"
-	agentDir        = "/etc/lab-agent/"
+	agentDir = "/etc/lab-agent/"
 
 	// tokenLifetime is that of a node agent's token, in real time.
 	tokenLifetime = 30 * 24 * time.Hour
@@ -219,7 +217,7 @@ const (
 
 // accountOf is the account of the node agent on a Machine's server.
 func accountOf(m *capi.Machine) *corev1.ServiceAccount {
-	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: machineAccounts, Name: m.Namespace + "." + m.Name}}
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: nodeaccount.Machines, Name: nodeaccount.OfMachine(m.Namespace, m.Name)}}
 }
 
 // bootstrapSecret makes the Secret that a Machine's server bootstraps from, and returns its name.

@@ -60,12 +60,13 @@ var agents = []Row{
 		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 		Tests: []string{"guest/sandbox", "agent/sys/systest", "scenarios/images"},
 	},
-	{Package: "guest/node", May: []string{"agent/unit", "agent/kubeapi"}, Never: files, Tests: []string{"controller/config", "controller/drain", "controller/kube"}},
+	{Package: "guest/node", May: []string{"agent/unit", "agent/kubeapi", "agent/nodeaccount"}, Never: files, Tests: []string{"controller/config", "controller/drain", "controller/kube"}},
 	// The lock of a host's operations knows no agent, and no host.
 	{Package: "agent/broker", Never: slices.Concat(sockets, files)},
 	{Package: "agent/unit", Never: slices.Concat(sockets, files)}, // what starts agents
 	// Which files of a host a family owns knows no family.
 	{Package: "agent/ledger", May: []string{"agent/sys"}, Never: slices.Concat(sockets, files, kubernetes)},
+	{Package: "agent/nodeaccount", Never: slices.Concat(sockets, files, kubernetes)}, // names alone
 	// A client of the Kubernetes API without client-go, for agents of boot images.
 	{Package: "agent/kubeapi", Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."})},
 	{

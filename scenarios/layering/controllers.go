@@ -10,7 +10,7 @@ var controllers = []Row{
 	{Package: "controller/config"},
 	{Package: "controller/aliases", Never: slices.Concat(sockets, files, kubernetes)},
 	{
-		Package: "controller/kube", May: []string{"controller/api/...", "controller/config", "controller/kube/etcdquiet"},
+		Package: "controller/kube", May: []string{"agent/nodeaccount", "controller/api/...", "controller/config", "controller/kube/etcdquiet"},
 		Tests: []string{"controller/bmc"}, // that policies read addresses as it does
 	},
 	{
@@ -77,7 +77,7 @@ var controllers = []Row{
 	{Package: "controller/mosk/provider/iam", May: []string{"controller/reconcile/patch", "controller/api/..."}},
 	{
 		// It claims hosts, and knows no BMC.
-		Package: "controller/mosk/provider/machines", May: []string{"controller/mosk/provider/unmanaged", "controller/reconcile/events", "controller/mosk/unapplied", "controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/hostprofile", "controller/mosk/provider/network/layout", "controller/mosk/provider/release", "controller/mosk/provider/userdata", "controller/mosk/workload", "controller/reconcile/queue"},
+		Package: "controller/mosk/provider/machines", May: []string{"agent/nodeaccount", "controller/mosk/provider/unmanaged", "controller/reconcile/events", "controller/mosk/unapplied", "controller/reconcile/patch", "controller/reconcile/watch", "controller/api/...", "controller/mosk/lcm/item", "controller/mosk/provider/hostprofile", "controller/mosk/provider/network/layout", "controller/mosk/provider/release", "controller/mosk/provider/userdata", "controller/mosk/workload", "controller/reconcile/queue"},
 		Tests: []string{"controller/mosk/lcm"}, // which assigns and deploys
 	},
 	{Package: "controller/mosk/provider/unmanaged", May: []string{"controller/api/..."}},
@@ -120,7 +120,7 @@ var controllers = []Row{
 		Package: "controller/mosk/lcm/maintenance", May: []string{"controller/api/...", "controller/drain", "controller/mosk/lcm/item", "controller/mosk/workload", "controller/reconcile/queue"},
 		Tests: []string{"controller/config", "controller/kube"}, // whose API evicts
 	},
-	{Package: "controller/mosk/workload", May: []string{"controller/api/..."}, Tests: []string{"guest/node"}}, // whose annotation it reads
+	{Package: "controller/mosk/workload", May: []string{"agent/nodeaccount", "controller/api/..."}},
 	{
 		// What controllers and agents compute alike, without an API.
 		Package: "controller/mosk/lcm/item", May: []string{"controller/api/..."},
@@ -148,7 +148,7 @@ var controllers = []Row{
 	},
 	{Package: "controller/machineconfig/registry", Never: kubernetes},
 	{Package: "controller/machineconfig/builder", May: []string{"controller/reconcile/patch", "controller/machineconfig", "controller/machineconfig/build", "controller/machineconfig/osimage", "controller/machineconfig/registry", "controller/reconcile/queue"}, Tests: []string{"scenarios/prerequisites", "scenarios/registry"}},
-	{Package: "controller/elemental", May: []string{"controller/reconcile/patch", "controller/api/...", "controller/elemental/...", "controller/reconcile/queue", "controller/reconcile/readafterwrite"}},
+	{Package: "controller/elemental", May: []string{"agent/nodeaccount", "controller/reconcile/patch", "controller/api/...", "controller/elemental/...", "controller/reconcile/queue", "controller/reconcile/readafterwrite"}},
 	// What agents ask for is answered from objects: no controller is behind it.
 	{Package: "controller/elemental/registration", May: []string{"controller/api/...", "controller/elemental/condition", "controller/elemental/object", "controller/elemental/token", "controller/reconcile/readafterwrite"}},
 	{Package: "controller/elemental/condition", Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."})},

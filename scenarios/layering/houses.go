@@ -17,14 +17,14 @@ type House struct {
 // house with the longest name that its path begins with. Test files and test kits are free.
 var Houses = []House{
 	{Name: "emulator", Has: "the servers: models of machine and BMC, the services Redfish and IPMI, the vendors' dialects, and in `emulator/rack` the servers together, with their network, store and journal"},
-	{Name: "agent", Has: "the in-band agent of Metal³, and what all agents share: `agent/job`, `agent/broker`, `agent/ledger`, `agent/sys`, `agent/kubeapi`, `agent/gpt`, `agent/plugin/disk`"},
+	{Name: "agent", Has: "the in-band agent of Metal³, and what all agents share: `agent/job`, `agent/broker`, `agent/ledger`, `agent/sys`, `agent/kubeapi`, `agent/nodeaccount`, `agent/gpt`, `agent/plugin/disk`"},
 	{
 		Name: "controller", May: []string{"agent"},
 		Has: "what controllers share: drivers of BMCs (`controller/bmc`), network boot (`controller/netboot`), the server of the in-band agent (`controller/inband`), `controller/drain`, `controller/nodes`, the kinds of all families (`controller/api`), queues, events and writes (`controller/reconcile`), manifests (`controller/config`), the API in the process (`controller/kube`), `controller/webhook`; of the in-band agent it knows the messages and what the boot image runs",
 	},
 	{Name: "controller/metal3", Has: "Metal³: BareMetalHost, its firmware, RAID, images, subscriptions", May: []string{"agent", "controller"}},
 	{Name: "controller/mosk", Has: "day 2: the bare metal provider, LCM, host OS configuration, Helm releases", May: []string{"agent", "controller"}},
-	{Name: "controller/elemental", Has: "servers that register themselves for Cluster API", May: []string{"controller"}},
+	{Name: "controller/elemental", Has: "servers that register themselves for Cluster API", May: []string{"agent", "controller"}},
 	{Name: "controller/machineconfig", Has: "machine configuration: rendered, built as an OS image, rolled out to nodes", May: []string{"controller"}},
 	{
 		Name: "controller/manager", Has: "the controllers of all families in one process",

@@ -55,7 +55,7 @@ var meeting = []Row{
 	{
 		// It stands in for Cluster API's controllers, and knows no emulated server.
 		Package: "lab/clusterapi",
-		May:     []string{"guest/node", "controller/api/...", "controller/elemental/condition", "controller/elemental/object", "controller/reconcile/queue"},
+		May:     []string{"agent/nodeaccount", "guest/node", "controller/api/...", "controller/elemental/condition", "controller/elemental/object", "controller/reconcile/queue"},
 	},
 	{
 		// It stands in for the cluster that runs the chart's pods, and installs no chart.

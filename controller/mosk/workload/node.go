@@ -9,23 +9,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalab-dev/metalab/agent/nodeaccount"
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 )
 
 // NodeAccounts is the namespace of the accounts of node agents in an API that a lab has started; each
 // writes the Node of its own name (controller/config/nodes). In the API of a Cluster that name is the
 // Machine's.
-const NodeAccounts = "lab-nodes"
+const NodeAccounts = nodeaccount.Named
 
-const (
-	// agentAnnotation of a Node is the user that its agent has registered it as; see guest/node. The
-	// API of a lab lets an agent write no other user there.
-	agentAnnotation = "metalab.dev/node-agent"
-	userPrefix      = "system:serviceaccount:"
-	lcmSuffix       = "-lcm-agent"
-	// providerPrefix is the begin of the provider's ID of a server: the UID of its BareMetalHost follows.
-	providerPrefix = "metal3://"
-)
+// providerPrefix is the begin of the provider's ID of a server: the UID of its BareMetalHost follows.
+const providerPrefix = "metal3://"
 
 // Tie is whether a Node is that of a machine.
 type Tie struct {
@@ -39,15 +33,14 @@ type Tie struct {
 // the UID of the BareMetalHost that the Machine has claimed in its namespace. In an API of the cluster's own every Node is, unless one of the two says
 // that it is another machine's. management reads Machines and BareMetalHosts.
 func TieOf(ctx context.Context, management client.Reader, n *corev1.Node, machine client.ObjectKey, own bool) (Tie, error) {
-	account, _ := strings.CutPrefix(n.Annotations[agentAnnotation], userPrefix)
-	namespace, name, _ := strings.Cut(account, ":")
+	namespace, name := nodeaccount.Parse(n.Annotations[nodeaccount.Annotation])
 	if own && namespace == NodeAccounts {
 		if name == machine.Name {
 			return Tie{}, nil
 		}
 		return others("Node %s is that of the Machine %s: give one of the two another host name", n.Name, name), nil
 	}
-	if of, ok := strings.CutSuffix(name, lcmSuffix); ok {
+	if of, ok := strings.CutSuffix(name, nodeaccount.LCMSuffix); ok {
 		owner := client.ObjectKey{Namespace: namespace, Name: of}
 		if owner == machine {
 			return Tie{}, nil

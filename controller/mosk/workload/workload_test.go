@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/metalab-dev/metalab/agent/nodeaccount"
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
-	"github.com/metalab-dev/metalab/guest/node"
 )
 
 // kubeconfig has a server, and a user with the fields.
@@ -107,9 +107,6 @@ func TestOf(t *testing.T) {
 // The name of a Node does not tie it to a machine: the account that has registered it does, or the UID of
 // the machine's host.
 func TestNodesAreTiedToMachines(t *testing.T) {
-	if agentAnnotation != node.AgentAnnotation {
-		t.Errorf("the annotation %q is not the node agent's, %q", agentAnnotation, node.AgentAnnotation)
-	}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clusterv1.AddToScheme(scheme), metal3.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
@@ -158,7 +155,7 @@ func TestNodesAreTiedToMachines(t *testing.T) {
 		{"a/w-0", "", "cloud://uid-0", false, nobody},
 		{"a/w-0", "", "cloud://uid-0", true, ""},
 	} {
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w-0", Annotations: map[string]string{agentAnnotation: tt.account}}}
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w-0", Annotations: map[string]string{nodeaccount.Annotation: tt.account}}}
 		n.Spec.ProviderID = tt.provider
 		namespace, name, _ := strings.Cut(tt.machine, "/")
 		tie, err := TieOf(t.Context(), c, n, client.ObjectKey{Namespace: namespace, Name: name}, tt.own)

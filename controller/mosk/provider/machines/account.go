@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalab-dev/metalab/agent/nodeaccount"
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
 	"github.com/metalab-dev/metalab/controller/mosk/lcm/item"
@@ -26,7 +27,7 @@ import (
 // The names of a Machine's objects are in no public text.
 
 // accountName is the name of the agent's service account, Role and RoleBinding.
-func accountName(m *clusterv1.Machine) string { return m.Name + "-lcm-agent" }
+func accountName(m *clusterv1.Machine) string { return m.Name + nodeaccount.LCMSuffix }
 
 // tokenName is the name of the Secret with the agent's token, which status.tokenSecret of
 // the LCMMachine names.
