@@ -110,6 +110,25 @@ func TestBundleNamesItsAccount(t *testing.T) {
 	}
 }
 
+// The password of a repository is read with the rights of the account, too: a repository of the author's
+// would get each username and password of the namespace.
+func TestRepositoryGetsNoSecretThatTheAccountCannotRead(t *testing.T) {
+	l := accountsLab(t, foreign)
+	l.must(l.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "bmc"}, StringData: map[string]string{"username": "lab", "password": "hunter2"}}))
+	l.must(l.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "team"}}))
+	l.allow("team", "racks")
+	l.repo.mu.Lock()
+	l.repo.password = "hunter2" // the repository takes that of the BMC alone
+	l.repo.mu.Unlock()
+	b := l.change(func(s *lcmv1.HelmBundleSpec) { s.ServiceAccountName, s.Repositories[0].AuthSecret = "team", "bmc" })
+	refusedAs(t, b.Status.ReleaseStatuses["foreign"], "team", `authSecret: secrets "bmc" is forbidden`)
+	l.allow("team", "default")
+	l.clock.Step(minBackoff)
+	if s := l.pass().Status.ReleaseStatuses["foreign"]; !s.Success {
+		t.Errorf("an account that may read it: %+v", s)
+	}
+}
+
 // An account helm-charts that an administrator has made gets no rights.
 func TestAccountOfAnAdministratorGetsNoRights(t *testing.T) {
 	l := accountsLab(t, plain)

@@ -16,6 +16,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/repo"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -28,8 +29,27 @@ const (
 	maxChart = 20 << 20
 )
 
+// secrets reads a Secret.
+type secrets func(context.Context, client.ObjectKey) (*corev1.Secret, error)
+
+// secretsOf returns what reads the passwords of a bundle's repositories: in the API that has the bundle,
+// the account of the bundle.
+func (p *pass) secretsOf(i *installer) secrets {
+	if p.user == "" {
+		return p.r.secret
+	}
+	return func(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
+		return i.client.CoreV1().Secrets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	}
+}
+
+func (r *Reconciler) secret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
+	s := new(corev1.Secret)
+	return s, r.Reader.Get(ctx, key, s)
+}
+
 // load returns the chart of a release.
-func (r *Reconciler) load(ctx context.Context, b *lcmv1.HelmBundle, rel lcmv1.HelmRelease) (*chart.Chart, error) {
+func (r *Reconciler) load(ctx context.Context, b *lcmv1.HelmBundle, rel lcmv1.HelmRelease, read secrets) (*chart.Chart, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	if rel.ChartURL != "" {
@@ -45,7 +65,7 @@ func (r *Reconciler) load(ctx context.Context, b *lcmv1.HelmBundle, rel lcmv1.He
 	}
 	var errs []error
 	for _, c := range candidates {
-		ch, err := r.fromRepository(ctx, b.Namespace, c, name, rel.Version)
+		ch, err := r.fromRepository(ctx, b.Namespace, c, name, rel.Version, read)
 		if err == nil {
 			return ch, nil
 		}
@@ -54,11 +74,11 @@ func (r *Reconciler) load(ctx context.Context, b *lcmv1.HelmBundle, rel lcmv1.He
 	return nil, errors.Join(errs...)
 }
 
-func (r *Reconciler) fromRepository(ctx context.Context, namespace string, from lcmv1.HelmRepository, name, version string) (*chart.Chart, error) {
+func (r *Reconciler) fromRepository(ctx context.Context, namespace string, from lcmv1.HelmRepository, name, version string, read secrets) (*chart.Chart, error) {
 	var auth *url.Userinfo
 	if from.AuthSecret != "" {
-		var s corev1.Secret
-		if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: from.AuthSecret}, &s); err != nil {
+		s, err := read(ctx, client.ObjectKey{Namespace: namespace, Name: from.AuthSecret})
+		if err != nil {
 			return nil, fmt.Errorf("authSecret: %w", err)
 		}
 		auth = url.UserPassword(string(s.Data["username"]), string(s.Data["password"]))

@@ -409,7 +409,7 @@ func (p *pass) install(ctx context.Context, i *installer, rel planned) (*release
 			return nil, fmt.Errorf("values: give an object: %w", err)
 		}
 	}
-	ch, err := p.r.load(ctx, p.b, rel.HelmRelease)
+	ch, err := p.r.load(ctx, p.b, rel.HelmRelease, p.secretsOf(i))
 	if err != nil {
 		return nil, err
 	}

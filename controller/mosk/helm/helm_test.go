@@ -273,23 +273,23 @@ func TestRepositories(t *testing.T) {
 	l.repo.password = "hunter2"
 	b := bundle("settings", "app")
 	b.Namespace, b.Spec.Repositories = "default", []lcmv1.HelmRepository{{Name: "charts", URL: l.repo.URL}}
-	if _, err := l.r.load(t.Context(), b, b.Spec.Releases[0]); err == nil || !strings.Contains(err.Error(), "401 Unauthorized") {
+	if _, err := l.r.load(t.Context(), b, b.Spec.Releases[0], l.r.secret); err == nil || !strings.Contains(err.Error(), "401 Unauthorized") {
 		t.Errorf("without a password: %v", err)
 	}
 	b.Spec.Repositories[0].AuthSecret = "charts"
-	if _, err := l.r.load(t.Context(), b, b.Spec.Releases[0]); err == nil || !strings.Contains(err.Error(), `authSecret: secrets "charts" not found`) {
+	if _, err := l.r.load(t.Context(), b, b.Spec.Releases[0], l.r.secret); err == nil || !strings.Contains(err.Error(), `authSecret: secrets "charts" not found`) {
 		t.Errorf("without the Secret: %v", err)
 	}
 	l.must(l.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "charts"}, StringData: map[string]string{"username": "lab", "password": "hunter2"}}))
-	if c, err := l.r.load(t.Context(), b, b.Spec.Releases[0]); err != nil || c.Name() != "settings" {
+	if c, err := l.r.load(t.Context(), b, b.Spec.Releases[0], l.r.secret); err != nil || c.Name() != "settings" {
 		t.Errorf("with a password: %v, %v", c, err)
 	}
-	if _, err := l.r.load(t.Context(), b, b.Spec.Releases[1]); err == nil || !strings.Contains(err.Error(), "and the repository's index says 5a5a") || strings.Contains(err.Error(), "hunter2") {
+	if _, err := l.r.load(t.Context(), b, b.Spec.Releases[1], l.r.secret); err == nil || !strings.Contains(err.Error(), "and the repository's index says 5a5a") || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("with another digest: %v", err)
 	}
 	other := bundle("settings")
 	other.Spec.Repositories = []lcmv1.HelmRepository{{Name: "other", URL: l.repo.URL}}
-	if _, err := l.r.load(t.Context(), other, other.Spec.Releases[0]); err == nil || !strings.Contains(err.Error(), `chart "charts/settings": the bundle has no such repository`) {
+	if _, err := l.r.load(t.Context(), other, other.Spec.Releases[0], l.r.secret); err == nil || !strings.Contains(err.Error(), `chart "charts/settings": the bundle has no such repository`) {
 		t.Errorf("without the repository: %v", err)
 	}
 }
