@@ -1,6 +1,7 @@
 // Package webhook serves the validating admission webhooks and registers them with the
 // cluster: what the CEL policies of controller/config cannot decide. That for BareMetalHosts
-// refuses annotations whose JSON is invalid; the messages are Metal3's (B-270). That for
+// refuses annotations whose JSON is invalid; the messages are Metal3's (B-270). It warns of fields
+// of their JSON that this release does not know. That for
 // HostOSConfigurationModules asks whether modules are used, and that for Clusters whether
 // there is an upgrade to a release; one more warns of fields that nothing acts on.
 //
@@ -25,6 +26,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/metalab-dev/metalab/controller/config"
 )
@@ -83,15 +85,16 @@ func review(_ context.Context, req admission.Request) admission.Response {
 	if err := json.Unmarshal(req.Object.Raw, &h); err != nil {
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("webhook: %w", err))
 	}
-	if err := utilerrors.NewAggregate(validate(h.Metadata.Annotations)); err != nil {
+	warnings, errs := validate(h.Metadata.Annotations)
+	if err := utilerrors.NewAggregate(errs); err != nil {
 		return admission.Denied(err.Error())
 	}
-	return admission.Allowed("")
+	return admission.Allowed("").WithWarnings(warnings...)
 }
 
-// validate returns one error per invalid annotation, in the order of their keys.
-func validate(annotations map[string]string) []error {
-	var errs []error
+// validate returns one warning per annotation with unknown fields, and one error per
+// invalid annotation, in the order of their keys.
+func validate(annotations map[string]string) (warnings []string, errs []error) {
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		value := annotations[key]
 		check := checks[key]
@@ -101,30 +104,37 @@ func validate(annotations map[string]string) []error {
 		if check == nil || value == "" {
 			continue
 		}
-		if err := check(value); err != nil {
+		unknown, err := check(value)
+		if err != nil {
 			errs = append(errs, err)
 		}
+		if len(unknown) > 0 {
+			warnings = append(warnings, fmt.Sprintf("ignored in the annotation %s: %v", key, errors.Join(unknown...)))
+		}
 	}
-	return errs
+	return warnings, errs
 }
 
 // checks validate the value of an annotation, by its key, unless the value is empty.
-var checks = map[string]func(string) error{
+// They also return an error per field that this release does not know, which refuses
+// nothing: the object may come from a cluster of a later release, and the controller
+// ignores such fields.
+var checks = map[string]func(string) (unknown []error, err error){
 	metal3.RebootAnnotationPrefix:    checkReboot,
 	metal3.StatusAnnotation:          checkStatus,
 	metal3.HardwareDetailsAnnotation: checkHardware,
 }
 
-func checkReboot(value string) error {
+func checkReboot(value string) (unknown []error, err error) {
 	var args metal3.RebootAnnotationArguments
 	if err := json.Unmarshal([]byte(value), &args); err != nil {
-		return fmt.Errorf("failed to unmarshal the data from the %s annotation: %w", metal3.RebootAnnotationPrefix, err)
+		return nil, fmt.Errorf("failed to unmarshal the data from the %s annotation: %w", metal3.RebootAnnotationPrefix, err)
 	}
 	switch args.Mode {
 	case metal3.RebootModeHard, metal3.RebootModeSoft, "":
-		return nil
+		return nil, nil
 	}
-	return errors.New(`invalid mode in the ` + metal3.RebootAnnotationPrefix + ` annotation, allowed are "hard", "soft" or ""`)
+	return nil, errors.New(`invalid mode in the ` + metal3.RebootAnnotationPrefix + ` annotation, allowed are "hard", "soft" or ""`)
 }
 
 // The values that the status annotation may have: upstream's lists, plus the values
@@ -134,31 +144,23 @@ var (
 	errorTypes = append(slices.Clone(metal3.ErrorTypeAllowed), string(metal3.DetachError), string(metal3.ServicingError))
 )
 
-func checkStatus(value string) error {
+func checkStatus(value string) (unknown []error, err error) {
 	var status metal3.BareMetalHostStatus
-	if err := decodeStrictly(value, &status); err != nil {
-		return fmt.Errorf("error decoding status annotation: %w", err)
+	if unknown, err = kjson.UnmarshalStrict([]byte(value), &status); err != nil {
+		return nil, fmt.Errorf("error decoding status annotation: %w", err)
 	}
 	if s := string(status.OperationalStatus); !slices.Contains(statuses, s) {
-		return fmt.Errorf("invalid operationalStatus '%s' in the %s annotation", s, metal3.StatusAnnotation)
+		return unknown, fmt.Errorf("invalid operationalStatus '%s' in the %s annotation", s, metal3.StatusAnnotation)
 	}
 	if s := string(status.ErrorType); !slices.Contains(errorTypes, s) {
-		return fmt.Errorf("invalid errorType '%s' in the %s annotation", s, metal3.StatusAnnotation)
+		return unknown, fmt.Errorf("invalid errorType '%s' in the %s annotation", s, metal3.StatusAnnotation)
 	}
-	return nil
+	return unknown, nil
 }
 
-func checkHardware(value string) error {
-	if err := decodeStrictly(value, new(metal3.HardwareDetails)); err != nil {
-		return fmt.Errorf("error decoding the %s annotation: %w", metal3.HardwareDetailsAnnotation, err)
+func checkHardware(value string) (unknown []error, err error) {
+	if unknown, err = kjson.UnmarshalStrict([]byte(value), new(metal3.HardwareDetails)); err != nil {
+		return nil, fmt.Errorf("error decoding the %s annotation: %w", metal3.HardwareDetailsAnnotation, err)
 	}
-	return nil
-}
-
-// decodeStrictly decodes JSON and returns an error for a field that the type does not
-// have.
-func decodeStrictly(text string, into any) error {
-	d := json.NewDecoder(strings.NewReader(text))
-	d.DisallowUnknownFields()
-	return d.Decode(into)
+	return unknown, nil
 }

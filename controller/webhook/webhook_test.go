@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -16,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// denialOf sends a BareMetalHost with these annotations to the webhook as an API server
-// does, and returns the message of the refusal, "" when the object is allowed.
-func denialOf(t *testing.T, annotations map[string]string) string {
+// answerTo sends a BareMetalHost with these annotations to the webhook as an API server
+// does, and returns its answer.
+func answerTo(t *testing.T, annotations map[string]string) *admissionv1.AdmissionResponse {
 	t.Helper()
 	object, err := json.Marshal(map[string]any{"apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
 		"metadata": map[string]any{"name": "node-0", "annotations": annotations}})
@@ -39,13 +40,21 @@ func denialOf(t *testing.T, annotations map[string]string) string {
 	if err := json.NewDecoder(w.Body).Decode(&answer); err != nil || answer.Response == nil || answer.Response.UID != "1" {
 		t.Fatalf("the webhook answered %+v, %v", answer, err)
 	}
-	if answer.Response.Allowed {
+	return answer.Response
+}
+
+// denialOf returns the message of the webhook's refusal of a BareMetalHost with these
+// annotations, "" when the object is allowed.
+func denialOf(t *testing.T, annotations map[string]string) string {
+	t.Helper()
+	answer := answerTo(t, annotations)
+	if answer.Allowed {
 		return ""
 	}
-	if answer.Response.Result.Code != http.StatusForbidden {
-		t.Errorf("code = %d, want 403", answer.Response.Result.Code)
+	if answer.Result.Code != http.StatusForbidden {
+		t.Errorf("code = %d, want 403", answer.Result.Code)
 	}
-	return answer.Response.Result.Message
+	return answer.Result.Message
 }
 
 func TestInvalidAnnotationsAreDenied(t *testing.T) { // B-270
@@ -65,16 +74,48 @@ func TestInvalidAnnotationsAreDenied(t *testing.T) { // B-270
 		{status, `{"operationalStatus":"servicing","errorType":"detach error"}`, ""},
 		{status, `{"operationalStatus":"error","errorType":"servicing error"}`, ""},
 		{status, "fine", "error decoding status annotation: "},
-		{status, `{"mood":"fine"}`, `error decoding status annotation: json: unknown field "mood"`},
+		{status, `{"mood":"fine"}`, ""},
+		{status, `{"poweredOn":"yes"}`, "error decoding status annotation: json: cannot unmarshal string"},
 		{status, `{"operationalStatus":"fine"}`, "invalid operationalStatus 'fine' in the baremetalhost.metal3.io/status annotation"},
 		{status, `{"errorType":"bad mood"}`, "invalid errorType 'bad mood' in the baremetalhost.metal3.io/status annotation"},
 		{details, `{"cpu":{"arch":"x86_64"}}`, ""},
-		{details, `{"gpu":1}`, `error decoding the inspect.metal3.io/hardwaredetails annotation: json: unknown field "gpu"`},
+		{details, `{"gpu":1}`, ""},
+		{details, `{"hostname":1}`, "error decoding the inspect.metal3.io/hardwaredetails annotation: json: cannot unmarshal number"},
 	} {
 		got := denialOf(t, map[string]string{tt.key: tt.value})
 		if !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
 			t.Errorf("%s: %s is refused with %q, want %q", tt.key, tt.value, got, tt.want)
 		}
+	}
+}
+
+// A status and hardware details of a later release are taken, with a warning that names
+// the fields that this release does not know: the controller ignores them (B-99, B-100).
+func TestAnnotationsOfALaterReleaseAreTakenWithAWarning(t *testing.T) {
+	const status, details = "baremetalhost.metal3.io/status", "inspect.metal3.io/hardwaredetails"
+	later, err := os.ReadFile("../metal3/host/testdata/status-of-a-later-release.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := answerTo(t, map[string]string{status: string(later), details: `{"gpu":1,"cpu":{"arch":"x86_64","sockets":2}}`})
+	if !answer.Allowed {
+		t.Fatalf("refused with %q", answer.Result.Message)
+	}
+	if len(answer.Warnings) != 2 {
+		t.Fatalf("warnings %q, want one per annotation", answer.Warnings)
+	}
+	for i, fields := range [][]string{
+		{status, `"healthReport"`, `"provisioning.attempts"`},
+		{details, `"gpu"`, `"cpu.sockets"`},
+	} {
+		for _, field := range fields {
+			if !strings.Contains(answer.Warnings[i], field) {
+				t.Errorf("the warning %q does not name %s", answer.Warnings[i], field)
+			}
+		}
+	}
+	if answer := answerTo(t, map[string]string{details: `{"hostname":"x"}`}); len(answer.Warnings) > 0 {
+		t.Errorf("known fields are warned of: %q", answer.Warnings)
 	}
 }
 

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -120,43 +119,49 @@ func (r *Reconciler) restoreStatus(ctx context.Context, h *metal3.BareMetalHost)
 	}
 	r.read.Wrote(h)
 	if len(unknown) > 0 { // fields of a later release, or of a fork
-		r.warn(ctx, h, "UnknownStatusFields", "ignored in the annotation "+metal3.StatusAnnotation+": "+errors.Join(unknown...).Error())
+		r.warnUnknown(ctx, h, "UnknownStatusFields", metal3.StatusAnnotation, unknown)
 	}
 	return true, nil
 }
 
-// adoptHardware takes the hardware details from an annotation, if inspection has
-// found none or is disabled (B-99).
-func (r *Reconciler) adoptHardware(ctx context.Context, h *metal3.BareMetalHost) (changed bool, event *[2]string, err error) {
-	value, ok := h.Annotations[metal3.HardwareDetailsAnnotation]
-	if !ok {
-		return false, nil, nil
-	}
-	ignored := &[2]string{"RemoveAnnotation", "HardwareDetails annotation ignored, status already set and inspection is not disabled"}
-	if h.Status.HardwareDetails != nil && !h.InspectionDisabled() {
-		return false, ignored, nil
-	}
-	var hd metal3.HardwareData
-	err = r.Reader.Get(ctx, client.ObjectKeyFromObject(h), &hd)
-	var details *metal3.HardwareDetails
-	switch {
-	case err == nil && hd.Spec.HardwareDetails != nil:
-		details = hd.Spec.HardwareDetails
-	case err != nil && !apierrors.IsNotFound(err):
-		return false, nil, err
-	default:
-		details = new(metal3.HardwareDetails)
-		if err := decodeStrictly(value, details); err != nil {
-			return false, nil, fmt.Errorf("annotation %s: %w", metal3.HardwareDetailsAnnotation, err)
-		}
-	}
-	h.Status.HardwareDetails = details
-	return true, &[2]string{"UpdateHardwareDetails", "Set HardwareDetails from annotation"}, nil
+// adoption is the result of adoptHardware.
+type adoption struct {
+	changed bool
+	event   *[2]string
+	unknown []error // the fields that this release does not know
 }
 
-// decodeStrictly decodes JSON and rejects unknown fields.
-func decodeStrictly(text string, into any) error {
-	d := json.NewDecoder(bytes.NewBufferString(text))
-	d.DisallowUnknownFields()
-	return d.Decode(into)
+// adoptHardware takes the hardware details from an annotation, if inspection has
+// found none or is disabled (B-99). It ignores fields that it does not know, as
+// restoreStatus does.
+func (r *Reconciler) adoptHardware(ctx context.Context, h *metal3.BareMetalHost) (adoption, error) {
+	value, ok := h.Annotations[metal3.HardwareDetailsAnnotation]
+	if !ok {
+		return adoption{}, nil
+	}
+	if h.Status.HardwareDetails != nil && !h.InspectionDisabled() {
+		return adoption{event: &[2]string{"RemoveAnnotation", "HardwareDetails annotation ignored, status already set and inspection is not disabled"}}, nil
+	}
+	out := adoption{changed: true, event: &[2]string{"UpdateHardwareDetails", "Set HardwareDetails from annotation"}}
+	var hd metal3.HardwareData
+	err := r.Reader.Get(ctx, client.ObjectKeyFromObject(h), &hd)
+	switch {
+	case err == nil && hd.Spec.HardwareDetails != nil:
+		h.Status.HardwareDetails = hd.Spec.HardwareDetails
+		return out, nil
+	case err != nil && !apierrors.IsNotFound(err):
+		return adoption{}, err
+	}
+	details := new(metal3.HardwareDetails)
+	if out.unknown, err = kjson.UnmarshalStrict([]byte(value), details); err != nil {
+		return adoption{}, fmt.Errorf("annotation %s: %w", metal3.HardwareDetailsAnnotation, err)
+	}
+	h.Status.HardwareDetails = details
+	return out, nil
+}
+
+// warnUnknown publishes a Warning that names the fields of an annotation that this
+// release does not know.
+func (r *Reconciler) warnUnknown(ctx context.Context, h *metal3.BareMetalHost, reason, key string, unknown []error) {
+	r.warn(ctx, h, reason, "ignored in the annotation "+key+": "+errors.Join(unknown...).Error())
 }

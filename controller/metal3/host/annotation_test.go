@@ -237,16 +237,23 @@ func TestStatusOfALaterReleaseIsRestored(t *testing.T) { // B-100
 	if !in(metal3.StateProvisioned)(h) || len(b.ran) != 0 || h.Status.Provisioning.ID != "6f3d6f0e-8f4e-4f51-a5a6-0d9fb3a3c111" {
 		t.Errorf("state %q, %v run, ID %q; want the state and the ID of the annotation", h.Status.Provisioning.State, b.ran, h.Status.Provisioning.ID)
 	}
+	b.warnsOf("UnknownStatusFields", `"healthReport"`, `"provisioning.attempts"`)
+}
+
+// warnsOf asserts that an event of the type Warning with this reason names the fields.
+func (b *bench) warnsOf(reason string, fields ...string) {
+	b.t.Helper()
 	var events corev1.EventList
-	if err := b.kube.List(t.Context(), &events); err != nil {
-		t.Fatal(err)
+	if err := b.kube.List(b.t.Context(), &events); err != nil {
+		b.t.Fatal(err)
 	}
 	for _, e := range events.Items {
-		if e.Reason == "UnknownStatusFields" && e.Type == corev1.EventTypeWarning && strings.Contains(e.Message, `"healthReport"`) && strings.Contains(e.Message, `"provisioning.attempts"`) {
+		lacks := func(field string) bool { return !strings.Contains(e.Message, field) }
+		if e.Reason == reason && e.Type == corev1.EventTypeWarning && !slices.ContainsFunc(fields, lacks) {
 			return
 		}
 	}
-	t.Errorf("no event of the type Warning names healthReport and provisioning.attempts: %v", events.Items)
+	b.t.Errorf("no event %s of the type Warning names %v: %v", reason, fields, events.Items)
 }
 
 func TestHardwareDetailsAnnotation(t *testing.T) { // B-99
@@ -281,11 +288,32 @@ func TestHardwareDetailsAnnotation(t *testing.T) { // B-99
 	}
 }
 
-// An unknown field is an error that names the annotation: the controller adopts
-// nothing and removes nothing.
+// TestHardwareDetailsOfALaterReleaseAreAdopted adopts details with fields that this
+// release does not know.
+func TestHardwareDetailsOfALaterReleaseAreAdopted(t *testing.T) { // B-99
+	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
+		h.Spec.BootMACAddress = "02:00:00:00:00:01"
+		h.Annotations = map[string]string{
+			metal3.InspectAnnotationPrefix:   "disabled",
+			metal3.HardwareDetailsAnnotation: `{"hostname":"given","accelerators":[{"model":"x"}],"cpu":{"arch":"x86_64","sockets":2}}`,
+		}
+	})
+	b.until("available", in(metal3.StateAvailable))
+	h := b.host()
+	if d := h.Status.HardwareDetails; d == nil || d.Hostname != "given" || d.CPU.Arch != "x86_64" {
+		t.Errorf("details %+v, want those of the annotation", d)
+	}
+	if _, still := h.Annotations[metal3.HardwareDetailsAnnotation]; still {
+		t.Error("the annotation is still there")
+	}
+	b.warnsOf("UnknownHardwareFields", `"accelerators"`, `"cpu.sockets"`)
+}
+
+// A wrong type is an error that names the annotation: the controller adopts nothing
+// and removes nothing.
 func TestInvalidHardwareDetailsAnnotationIsRefused(t *testing.T) { // B-99
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
-		metav1.SetMetaDataAnnotation(&h.ObjectMeta, metal3.HardwareDetailsAnnotation, `{"hostnam":"x"}`)
+		metav1.SetMetaDataAnnotation(&h.ObjectMeta, metal3.HardwareDetailsAnnotation, `{"hostname":["x"]}`)
 	})
 	var err error
 	for range 5 {
@@ -293,7 +321,7 @@ func TestInvalidHardwareDetailsAnnotationIsRefused(t *testing.T) { // B-99
 			break
 		}
 	}
-	if err == nil || !strings.Contains(err.Error(), metal3.HardwareDetailsAnnotation) || !strings.Contains(err.Error(), "hostnam") {
+	if err == nil || !strings.Contains(err.Error(), metal3.HardwareDetailsAnnotation) || !strings.Contains(err.Error(), "hostname") {
 		t.Errorf("Reconcile() = %v, want an error that names the annotation and the field", err)
 	}
 }

@@ -226,7 +226,7 @@ func (r *Reconciler) updateMetadata(ctx context.Context, h *metal3.BareMetalHost
 		dirty = true
 	}
 	var events eventList
-	adopted, event, err := r.adoptHardware(ctx, h)
+	adopted, err := r.adoptHardware(ctx, h)
 	if err != nil {
 		return false, err
 	}
@@ -245,7 +245,7 @@ func (r *Reconciler) updateMetadata(ctx context.Context, h *metal3.BareMetalHost
 	if !dirty {
 		return false, nil
 	}
-	if adopted { // before the annotation is removed: after a crash between the two the next pass adopts it again
+	if adopted.changed { // before the annotation is removed: after a crash between the two the next pass adopts it again
 		now := r.now()
 		h.Status.LastUpdated = &now
 		annotations := h.Annotations
@@ -261,10 +261,13 @@ func (r *Reconciler) updateMetadata(ctx context.Context, h *metal3.BareMetalHost
 	}
 	r.read.Wrote(h)
 	h.Status.HardwareDetails = details
-	if event != nil {
-		events.add(event[0], event[1])
+	if e := adopted.event; e != nil {
+		events.add(e[0], e[1])
 	}
 	r.publish(ctx, h, events)
+	if len(adopted.unknown) > 0 {
+		r.warnUnknown(ctx, h, "UnknownHardwareFields", metal3.HardwareDetailsAnnotation, adopted.unknown)
+	}
 	return false, nil
 }
 
