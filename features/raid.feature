@@ -177,6 +177,9 @@ Feature: RAID
       | kind     | volume                                                              | message                                                       |
       | hardware | {level: "2"}                                                        | level 2 is not offered: use one of the levels 0, 1, 5, 6, 1+0 |
       | hardware | {level: "5", numberOfPhysicalDisks: 2}                              | level 5 needs 3 physical disks, not 2                         |
+      | hardware | {level: "5+0"}                                                      | level 5+0 needs 6 physical disks of one kind, and 4 are free  |
+      | hardware | {level: "1", sizeGibibytes: 9000}                                   | no 2 free physical disks are large enough for 9000 GiB        |
+      | hardware | {level: "1", controller: "1", physicalDisks: [Disk.0, Disk.99]}     | controller 1 has no physical disk Disk.99                     |
       | software | {level: "1", sizeGibibytes: 90000}                                  | on each of 12 disks                                           |
       | software | {level: "1", physicalDisks: [{serialNumber: x}, {serialNumber: y}]} | no disk matches the root device hints                         |
 

@@ -82,6 +82,13 @@ func (a *Array) FailDrive(i int) {
 	}
 }
 
+// ReplaceDrive puts a healthy drive of the same kind into the bay of a drive.
+func (a *Array) ReplaceDrive(i int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.controller.Drives[i].Healthy = true
+}
+
 // Finish ends the running operations.
 func (a *Array) Finish() { a.end(bmc.OperationRunning) }
 

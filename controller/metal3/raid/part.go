@@ -211,10 +211,8 @@ func (p *Part) observeHardware(ctx context.Context, s host.Server, want []metal3
 	}
 	plan, err := makePlan(want, store)
 	switch {
-	case errors.As(err, &never):
-		return phase.PartImpossible, never.Error(), nil
 	case err != nil:
-		return phase.PartFailed, err.Error(), nil
+		return phase.PartImpossible, err.Error(), nil
 	case plan.complete():
 		return p.settle(s.Host), "", nil
 	case r.made > 0 && r.made >= len(want) && len(plan.remove)+len(plan.create) > 0:

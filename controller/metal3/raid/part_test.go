@@ -264,7 +264,6 @@ func TestImpossibleVolumesLeaveTheOthers(t *testing.T) {
 		raid    *metal3.RAIDConfig
 		address string
 		want    string
-		again   bool // another attempt may succeed
 	}{
 		"both (B-171)":               {raid: &metal3.RAIDConfig{HardwareRAIDVolumes: hard(sized("1", 1)).HardwareRAIDVolumes, SoftwareRAIDVolumes: soft(metal3.SoftwareRAIDVolume{Level: "1"}).SoftwareRAIDVolumes}, want: "hardwareRAIDVolumes and softwareRAIDVolumes can not be set at the same time"},
 		"no controller (B-171)":      {raid: hard(metal3.HardwareRAIDVolume{Level: "1", PhysicalDisks: []string{"a", "b"}}), want: "'physicalDisks' specified without 'controller' in hardware RAID volume 0: 'controller' must be specified if 'physicalDisks' are used"},
@@ -277,8 +276,12 @@ func TestImpossibleVolumesLeaveTheOthers(t *testing.T) {
 		"level 2 of a controller":    {raid: hard(metal3.HardwareRAIDVolume{Level: "2", Controller: "1"}), want: "hardware RAID volume 0: level 2 is not offered by controller 1: use one of the levels 0, 1, 5, 6, 1+0, 5+0"},
 		"controller":                 {raid: hard(metal3.HardwareRAIDVolume{Level: "1", Controller: "7"}), want: "hardware RAID volume 0: there is no controller 7: use one of 1"},
 		"odd (B-176)":                {raid: hard(metal3.HardwareRAIDVolume{Level: "1+0", Controller: "1", PhysicalDisks: []string{"a", "b", "c", "d", "e"}}), want: "hardware RAID volume 0: level 1+0 needs an even number of physical disks, not 5"},
-		"too few (B-176)":            {raid: hard(metal3.HardwareRAIDVolume{Level: "5+0"}), want: "hardware RAID volume 0: level 5+0 needs 6 physical disks of one kind, and 4 are free", again: true},
-		"too small (B-176)":          {raid: hard(sized("1", 5000)), want: "hardware RAID volume 0: no 2 free physical disks are large enough for 5000 GiB at level 1", again: true},
+		"too few (B-176)":            {raid: hard(metal3.HardwareRAIDVolume{Level: "5+0"}), want: "hardware RAID volume 0: level 5+0 needs 6 physical disks of one kind, and 4 are free"},
+		"too small (B-176)":          {raid: hard(sized("1", 5000)), want: "hardware RAID volume 0: no 2 free physical disks are large enough for 5000 GiB at level 1"},
+		"unknown disk":               {raid: hard(metal3.HardwareRAIDVolume{Level: "1", Controller: "1", PhysicalDisks: []string{"Disk.0", "Disk.99"}}), want: "hardware RAID volume 0: controller 1 has no physical disk Disk.99: use some of Disk.0, Disk.1, Disk.2, Disk.3, Disk.4, Disk.5, Disk.6"},
+		"the same disk twice":        {raid: hard(metal3.HardwareRAIDVolume{Level: "1", Controller: "1", PhysicalDisks: []string{"Disk.0", "disk.0"}}), want: "hardware RAID volume 0: physicalDisks name a disk twice"},
+		"disks of another kind":      {raid: hard(metal3.HardwareRAIDVolume{Level: "1", Controller: "1", Rotational: new(true), PhysicalDisks: []string{"Disk.0", "Disk.1"}}), want: "hardware RAID volume 0: physical disk Disk.0 is none of those asked for (hdd)"},
+		"too small disks":            {raid: hard(metal3.HardwareRAIDVolume{Level: "1", SizeGibibytes: new(901), Controller: "1", PhysicalDisks: []string{"Disk.0", "Disk.1"}}), want: "hardware RAID volume 0: the physicalDisks are too small for 901 GiB at level 1: use at most 900"},
 		"level of the controller":    {raid: hard(metal3.HardwareRAIDVolume{Level: "6+0"}), want: "hardware RAID volume 0: level 6+0 is not offered: use one of the levels 0, 1, 5, 6, 1+0, 5+0"},
 		"room for two":               {raid: soft(metal3.SoftwareRAIDVolume{Level: "1"}, metal3.SoftwareRAIDVolume{Level: "0"}), want: "software RAID volume 0: sizeGibibytes must be set where the second volume shall have room on the same disks"},
 	} {
@@ -291,12 +294,29 @@ func TestImpossibleVolumesLeaveTheOthers(t *testing.T) {
 			if why := b.prepare(); why != tt.want {
 				t.Errorf("it failed as %q, want %q", why, tt.want)
 			}
-			if b.never == tt.again {
-				t.Errorf("impossible is %t", b.never)
+			if !b.never {
+				t.Error("it is tried again")
 			}
 			b.expect("0 of 6, 900 GiB")
 		})
 	}
+}
+
+// B-53: RAID for which a server has too few disks waits for disks that are replaced. None of its
+// volumes is touched before.
+func TestImpossibleVolumesAreMadeWithOtherDisks(t *testing.T) {
+	b := newBench(t, hard(metal3.HardwareRAIDVolume{Level: "5", Rotational: new(true)}))
+	b.bmc.FailDrive(6)
+	const why = "hardware RAID volume 0: level 5 needs 3 physical disks of one kind (hdd), and 2 are free"
+	if got := b.prepare(); got != why || !b.never {
+		t.Fatalf("it failed as %q, impossible %t", got, b.never)
+	}
+	b.expectState(phase.PartImpossible, why)
+	b.bmc.ReplaceDrive(6)
+	if got := b.prepare(); got != "" {
+		t.Fatal(got)
+	}
+	b.expect("5 of 456, 4000 GiB")
 }
 
 // A server without a RAID controller gives none of the specification's texts, which

@@ -3,6 +3,7 @@ package raid
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -54,7 +55,8 @@ func (p plan) complete() bool {
 
 // makePlan compares the wanted with the existing volumes. An existing volume that
 // matches a wanted one stays (B-173); all others are deleted. It returns an error
-// if a wanted volume is impossible: then none is deleted either.
+// if a wanted volume is impossible, until the specification or the server's disks and
+// controllers change: then none is deleted either.
 func makePlan(want []metal3.HardwareRAIDVolume, have bmc.Storage) (plan, error) {
 	p := plan{volumes: make([]*bmc.Volume, len(want))}
 	taken := map[string]bool{} // drives of volumes that stay
@@ -149,7 +151,7 @@ func reserve(want []metal3.HardwareRAIDVolume, have bmc.Storage) (map[string]boo
 		}
 		k := slices.IndexFunc(have.Controllers, func(c bmc.Controller) bool { return hasName(c.Names, w.Controller) })
 		if k < 0 {
-			return nil, &impossible{fmt.Errorf("hardware RAID volume %d: there is no controller %s: use one of %s", i, w.Controller, names(have.Controllers, func(c bmc.Controller) []string { return c.Names }))}
+			return nil, fmt.Errorf("hardware RAID volume %d: there is no controller %s: use one of %s", i, w.Controller, names(have.Controllers, func(c bmc.Controller) []string { return c.Names }))
 		}
 		c := have.Controllers[k]
 		for _, name := range w.PhysicalDisks {
@@ -200,7 +202,7 @@ func placeVolume(i int, w metal3.HardwareRAIDVolume, have bmc.Storage, named, ta
 	}
 	switch {
 	case !able:
-		return out, &impossible{fmt.Errorf("hardware RAID volume %d: level %s is not offered%s: use one of the levels %s", i, w.Level, prefixed(" by controller ", w.Controller), offeredLevels(w, have))}
+		return out, fmt.Errorf("hardware RAID volume %d: level %s is not offered%s: use one of the levels %s", i, w.Level, prefixed(" by controller ", w.Controller), offeredLevels(w, have))
 	case most < diskCount(w):
 		return out, fmt.Errorf("hardware RAID volume %d: level %s needs %d physical disks of one kind%s, and %d are free", i, w.Level, diskCount(w), mediaKind(w), most)
 	}
@@ -243,6 +245,7 @@ func mediaKind(w metal3.HardwareRAIDVolume) string {
 // drives.
 func namedDrives(i int, w metal3.HardwareRAIDVolume, c bmc.Controller) ([]string, error) {
 	var out []string
+	least := int64(math.MaxInt64)
 	for _, name := range w.PhysicalDisks {
 		for _, d := range c.Drives {
 			if !hasName(d.Names, name) || slices.Contains(out, d.ID) {
@@ -254,11 +257,14 @@ func namedDrives(i int, w metal3.HardwareRAIDVolume, c bmc.Controller) ([]string
 			case w.Rotational != nil && d.Rotational != *w.Rotational:
 				return nil, fmt.Errorf("hardware RAID volume %d: physical disk %s is none of those asked for%s", i, name, mediaKind(w))
 			}
-			out = append(out, d.ID)
+			out, least = append(out, d.ID), min(least, d.Bytes)
 		}
 	}
 	if len(out) != len(w.PhysicalDisks) {
 		return nil, fmt.Errorf("hardware RAID volume %d: physicalDisks name a disk twice", i)
+	}
+	if room := levels[bmc.Level(w.Level)].data(int64(len(out))) * least; size(w.SizeGibibytes) > room {
+		return nil, fmt.Errorf("hardware RAID volume %d: the physicalDisks are too small for %d GiB at level %s: use at most %d", i, *w.SizeGibibytes, w.Level, room>>30)
 	}
 	return out, nil
 }
