@@ -16,7 +16,10 @@ Feature: Hardware of externally provisioned hosts
     And ten minutes pass
     Then the host shows the hardware that its BMC shows
     And the events include "UpdateHardwareDetails"
-    When the first disk is reinserted
+    When the other disks are pulled
+    And ten minutes pass
+    Then the host shows the hardware that its BMC shows
+    When every disk is reinserted
     And ten minutes pass
     Then the host shows the hardware that its BMC shows
     And the host stays "externally provisioned"

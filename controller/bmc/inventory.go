@@ -3,7 +3,8 @@ package bmc
 import "context"
 
 // Inventory is the hardware of a system as its BMC shows it, without the help of an
-// agent. A field that the BMC does not show is zero.
+// agent. A field that the BMC does not show is zero: a list that is empty but not nil
+// says that the system has none.
 type Inventory struct {
 	System     System
 	Hostname   string // host name of the operating system, if that has set it at the BMC
@@ -60,10 +61,15 @@ func (c *pooled) Inventory(ctx context.Context) (i Inventory, err error) {
 	return i, err
 }
 
-// Disks returns the devices of a system's storage that an operating system can use.
+// Disks returns the devices of a system's storage that an operating system can use. It
+// returns nil if the BMC lists no drives for any controller, and an empty list if its lists
+// are empty.
 func (s Storage) Disks() []Disk {
 	var out []Disk
 	for _, c := range s.Controllers {
+		if c.Drives != nil && out == nil {
+			out = []Disk{}
+		}
 		drives, used, single := map[string]Drive{}, map[string]bool{}, map[string]bool{}
 		for _, d := range c.Drives {
 			drives[d.ID] = d

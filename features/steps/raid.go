@@ -67,6 +67,8 @@ func (s *scenario) registerRAID(sc *stepRegistry) {
 	sc.Step(`^the first disk is pulled$`, "takes the first disk out of its bay", func(ctx context.Context) error {
 		return s.host().PullDrive(ctx, s.machine().Identity.Storage[0].Drives[0].ID)
 	})
+	sc.Step(`^the other disks are pulled$`, "takes every disk that is left out of its bay", s.pullDisks)
+	sc.Step(`^every disk is reinserted$`, "inserts the same disks into their bays", s.reinsertDisks)
 	sc.Step(`^the first disk is reinserted$`, "inserts the same disk into its bay", func(ctx context.Context) error {
 		return s.host().InsertDrive(ctx, storage.InsertDrive{Drive: s.machine().Identity.Storage[0].Drives[0].ID, What: storage.InsertSame})
 	})
@@ -280,6 +282,29 @@ func (s *scenario) replaceDrives(ctx context.Context) error {
 			return err
 		}
 		s.testLab.replaced[d.ID] = true
+	}
+	return nil
+}
+
+func (s *scenario) pullDisks(ctx context.Context) error {
+	for _, d := range s.host().Drives() {
+		if err := s.host().PullDrive(ctx, d.ID); err != nil {
+			return err
+		}
+	}
+	if left := s.machine().Storage.Devices(); len(left) > 0 {
+		return fmt.Errorf("%d devices are left", len(left))
+	}
+	return nil
+}
+
+func (s *scenario) reinsertDisks(ctx context.Context) error {
+	for _, c := range s.machine().Identity.Storage {
+		for _, d := range c.Drives {
+			if err := s.host().InsertDrive(ctx, storage.InsertDrive{Drive: d.ID, What: storage.InsertSame}); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -51,8 +51,8 @@ type ethernetInterface struct {
 	} `json:"IPv6Addresses"`
 }
 
-// Inventory implements bmc.Inspector. Collections that the service does not have
-// are empty.
+// Inventory implements bmc.Inspector. The lists of collections that the service does not
+// have are nil.
 func (c *client) Inventory(ctx context.Context) (bmc.Inventory, error) {
 	s, err := c.computerSystem(ctx)
 	if err != nil {
@@ -72,6 +72,9 @@ func (c *client) Inventory(ctx context.Context) (bmc.Inventory, error) {
 	nics, err := readMembers(ctx, c, s.Interfaces.ID, c.nic)
 	if err != nil && !isNotFound(err) {
 		return bmc.Inventory{}, err
+	}
+	if nics != nil && len(nics) == 0 {
+		out.NICs = []bmc.NIC{}
 	}
 	for _, n := range nics {
 		if n.MAC != "" {

@@ -77,7 +77,8 @@ func (c *client) arrayControllers(ctx context.Context, s computerSystem) ([]bmc.
 	return all, nil
 }
 
-// readMembers reads all members of a collection; "" is an empty one.
+// readMembers reads all members of a collection. It returns nil for "", a collection that
+// the service does not have, and an empty list for an empty one.
 func readMembers[T any](ctx context.Context, c *client, collection string, read func(context.Context, string) (T, error)) ([]T, error) {
 	if collection == "" {
 		return nil, nil
@@ -86,7 +87,7 @@ func readMembers[T any](ctx context.Context, c *client, collection string, read 
 	if err != nil {
 		return nil, err
 	}
-	var out []T
+	out := []T{}
 	for _, uri := range uris {
 		one, err := read(ctx, uri)
 		if err != nil {

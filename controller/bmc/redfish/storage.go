@@ -174,6 +174,9 @@ func (c *client) readController(ctx context.Context, uri string) (bmc.Controller
 			out.Levels = append(out.Levels, t.level)
 		}
 	}
+	if s.Drives != nil { // the service lists drives, be it none
+		out.Drives = []bmc.Drive{}
+	}
 	for _, d := range s.Drives {
 		drive, err := c.physicalDrive(ctx, d.ID)
 		if err != nil {

@@ -57,12 +57,28 @@ func (r *Reconciler) observeInventory(ctx context.Context, h *metal3.BareMetalHo
 		ctrl.LoggerFrom(ctx).Info("hardware not read", "error", err.Error())
 		reading.next = now.Add(inventoryRetry)
 	default:
+		if last == nil || !last.on || !on {
+			dropEmptyLists(&in)
+		}
 		if d := inventoryDetails(in, h.Status.HardwareDetails); !equality.Semantic.DeepEqual(d, h.Status.HardwareDetails) {
 			o.hardware, o.facts.HardwareChanged = d, true
 		}
 	}
 	o.hardwareRead = &reading
 	return nil
+}
+
+// dropEmptyLists makes lists that say that the server has none of a kind say nothing. A BMC
+// may show no NICs and disks of a server that is off or has just started, before the server's
+// firmware has found them; the readings of a server that has been on since the one before
+// count.
+func dropEmptyLists(in *bmc.Inventory) {
+	if len(in.NICs) == 0 {
+		in.NICs = nil
+	}
+	if len(in.Disks) == 0 {
+		in.Disks = nil
+	}
 }
 
 // storeInventoryReading remembers the reading of a pass, unless that has not recorded
@@ -94,14 +110,14 @@ func inventoryDetails(in bmc.Inventory, before *metal3.HardwareDetails) *metal3.
 		out.CPU.ClockMegahertz = metal3.ClockSpeed(in.Processors.MHz) * metal3.MegaHertz
 	}
 	out.RAMMebibytes = cmp.Or(in.MemoryMiB, out.RAMMebibytes)
-	if len(in.NICs) > 0 {
+	if in.NICs != nil {
 		known := out.NIC
 		out.NIC = nil
 		for _, n := range in.NICs {
 			out.NIC = append(out.NIC, inventoryNICs(n, known)...)
 		}
 	}
-	if len(in.Disks) > 0 {
+	if in.Disks != nil {
 		known := out.Storage
 		out.Storage = nil
 		for _, d := range in.Disks {

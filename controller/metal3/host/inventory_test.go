@@ -78,6 +78,57 @@ func TestExternallyProvisionedHostShowsItsHardware(t *testing.T) {
 	}
 }
 
+// B-260: the last disk and the last NIC that are pulled leave status.hardware and HardwareData.
+// A BMC that lists no NICs and disks, as most do without the help of a driver, takes none away;
+// an empty list of a server that is off or has just started takes none away either.
+func TestLastDiskAndNICLeaveTheHardware(t *testing.T) {
+	b := newBench(t, 1, func(h *metal3.BareMetalHost) { h.Spec.ExternallyProvisioned = true })
+	b.bmc.SetHardware(shownHardware())
+	b.until("hardware", func(h *metal3.BareMetalHost) bool { return h.Status.HardwareDetails != nil && h.Status.PoweredOn })
+	counts := func() (nics, disks, storedNICs, storedDisks int) {
+		var hd metal3.HardwareData
+		if err := b.kube.Get(t.Context(), client.ObjectKeyFromObject(b.host()), &hd); err != nil {
+			t.Fatal(err)
+		}
+		d, s := b.host().Status.HardwareDetails, hd.Spec.HardwareDetails
+		return len(d.NIC), len(d.Storage), len(s.NIC), len(s.Storage)
+	}
+	readings := func(n int) {
+		t.Helper()
+		for range n {
+			b.clock.Step(inventoryInterval)
+			b.passes(3)
+		}
+	}
+	expect := func(when string, nics, disks int) {
+		t.Helper()
+		if n, d, sn, sd := counts(); n != nics || sn != nics || d != disks || sd != disks {
+			t.Errorf("%s: %d NICs and %d disks, in HardwareData %d and %d; want %d and %d", when, n, d, sn, sd, nics, disks)
+		}
+	}
+	silent, bare := shownHardware(), shownHardware()
+	silent.NICs, silent.Disks = nil, nil
+	b.bmc.SetHardware(silent)
+	readings(3)
+	expect("not listed", 2, 2)
+
+	bare.NICs, bare.Disks = []bmc.NIC{}, []bmc.Disk{}
+	b.change(func(h *metal3.BareMetalHost) { h.Spec.Online = false })
+	b.until("off", func(h *metal3.BareMetalHost) bool { return !h.Status.PoweredOn })
+	b.bmc.SetHardware(bare)
+	readings(3)
+	expect("off", 2, 2)
+	b.change(func(h *metal3.BareMetalHost) { h.Spec.Online = true })
+	b.until("on", func(h *metal3.BareMetalHost) bool { return h.Status.PoweredOn })
+	b.passes(3)
+	expect("just started", 2, 2)
+	readings(2)
+	expect("pulled", 0, 0)
+	b.bmc.SetHardware(shownHardware())
+	readings(2)
+	expect("inserted again", 2, 2)
+}
+
 // The hardware is read every ten minutes and after a start of the server, and not by
 // every pass.
 func TestHardwareIsReadSeldom(t *testing.T) {
