@@ -21,6 +21,7 @@ Feature: registering
     And the host stays "registering"
     And the condition "Manageable" is False with reason "RegistrationFailed"
     And the error message contains no password
+    And the host has reported the error message "correct username and password in the Secret default/"
     And the events include "RegistrationError"
     When the operator corrects the password
     Then the host becomes "available"
@@ -93,7 +94,7 @@ Feature: registering
     Given the BMC presents a self-signed certificate
     When the operator registers the server
     Then the host reports "registration error"
-    And the host has reported the error message "certificate"
+    And the host has reported the error message "spec.bmc.disableCertificateVerification"
     When the operator edits the host:
       """
       spec: {bmc: {disableCertificateVerification: true}}

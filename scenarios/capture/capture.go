@@ -42,7 +42,16 @@ const (
 
 // ErrLogin means that the BMC refused the credentials. Only one request that
 // needs them was sent, so that no account is locked.
-var ErrLogin = errors.New("capture: the BMC refuses the username or the password")
+var ErrLogin = errors.New("capture: the BMC refuses the username or the password: check --username and --password-file")
+
+// withRemedy adds to an error of a connection the flags of its certificate's check, if the
+// certificate is why it failed.
+func withRemedy(err error) error {
+	if e := new(tls.CertificateVerificationError); errors.As(err, &e) {
+		return fmt.Errorf("%w: give the authority that signs the certificate with --ca, or accept any certificate with --insecure", err)
+	}
+	return err
+}
 
 // Capture holds the resources of a BMC and the behavior of its service.
 type Capture struct {

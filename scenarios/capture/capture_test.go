@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -255,6 +257,23 @@ func TestCaptureIsBounded(t *testing.T) {
 	defer stuck.Close()
 	if _, err := capture.Take(t.Context(), capture.Config{URL: stuck.URL, RequestTimeout: 20 * time.Millisecond}); err == nil {
 		t.Error("a BMC that never answers: nil error")
+	}
+}
+
+// A certificate that nobody trusts is an error that names the flags that help.
+func TestUntrustedCertificateNamesItsFlags(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // drops the errors of the handshakes
+	s.StartTLS()
+	defer s.Close()
+	_, err := capture.Take(t.Context(), capture.Config{URL: s.URL})
+	for _, want := range []string{"certificate", "--ca", "--insecure"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Take() error = %v, want one with %s", err, want)
+		}
+	}
+	if _, err := capture.Take(t.Context(), capture.Config{URL: s.URL, Insecure: true}); err != nil {
+		t.Errorf("Take() error = %v with Insecure", err)
 	}
 }
 

@@ -262,7 +262,7 @@ func (s *source) get(ctx context.Context, at string, header map[string]string) (
 		}
 		r, err := s.once(ctx, at, header)
 		if err != nil {
-			return r, fmt.Errorf("capture: GET %s: %w", at, err)
+			return r, fmt.Errorf("capture: GET %s: %w", at, withRemedy(err))
 		}
 		if r.status == http.StatusUnauthorized {
 			return r, ErrLogin

@@ -86,9 +86,9 @@ func TestFailuresOfEachTransition(t *testing.T) {
 		message      string
 		once         bool // the second attempt is in another state
 	}{
-		{"B-46 B-47", "wrong password", metal3.StateInspecting, password, right, metal3.RegistrationError, "bmctest: the BMC refused the credentials", false},
-		{"B-46 B-47", "wrong password", metal3.StateProvisioning, password, right, metal3.RegistrationError, "bmctest: the BMC refused the credentials", false},
-		{"B-46 B-47", "wrong password", metal3.StateDeprovisioning, password, right, metal3.RegistrationError, "bmctest: the BMC refused the credentials", false},
+		{"B-46 B-47", "wrong password", metal3.StateInspecting, password, right, metal3.RegistrationError, "bmctest: the BMC refused the credentials: correct username and password in the Secret lab/secret", false},
+		{"B-46 B-47", "wrong password", metal3.StateProvisioning, password, right, metal3.RegistrationError, "bmctest: the BMC refused the credentials: correct username and password in the Secret lab/secret", false},
+		{"B-46 B-47", "wrong password", metal3.StateDeprovisioning, password, right, metal3.RegistrationError, "bmctest: the BMC refused the credentials: correct username and password in the Secret lab/secret", false},
 		{"B-46 B-47", "BMC silent", metal3.StateInspecting, func(b *bench) { b.bmc.Unplug() }, plug, metal3.RegistrationError, "bmctest: the BMC does not answer", false},
 		{"B-46 B-47", "BMC silent", metal3.StateProvisioning, func(b *bench) { b.bmc.Unplug() }, plug, metal3.RegistrationError, "bmctest: the BMC does not answer", false},
 		{"B-46 B-47", "BMC silent", metal3.StateDeprovisioning, func(b *bench) { b.bmc.Unplug() }, plug, metal3.RegistrationError, "bmctest: the BMC does not answer", false},

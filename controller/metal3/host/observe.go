@@ -167,6 +167,7 @@ func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o 
 		r.metrics.unhandled.WithLabelValues(h.Namespace, h.Name).Inc()
 		return err
 	default:
+		err = withRemedy(h, err)
 		f.RegistrationError, o.registrationError = err.Error(), err
 		f.SystemError = errors.Is(err, bmc.ErrNoSystem) || o.client != nil && !slices.ContainsFunc(refusals, func(r error) bool { return errors.Is(err, r) })
 		return nil
@@ -178,6 +179,17 @@ func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o 
 	}
 	r.observePower(h.UID, f)
 	return nil
+}
+
+// withRemedy adds to an error of a BMC the object and the field whose change helps.
+func withRemedy(h *metal3.BareMetalHost, err error) error {
+	switch {
+	case errors.Is(err, bmc.ErrUnauthorized):
+		return fmt.Errorf("%w: correct username and password in the Secret %s", err, h.CredentialsKey())
+	case errors.Is(err, bmc.ErrUntrusted):
+		return fmt.Errorf("%w: name the authority that signs it with the controller's --ca, or set spec.bmc.disableCertificateVerification of the host to true", err)
+	}
+	return err
 }
 
 // refusals lists the errors of a BMC itself. Any other error is about the system.

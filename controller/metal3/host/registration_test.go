@@ -117,7 +117,7 @@ func TestRegistrationErrors(t *testing.T) {
 		"wrong password B-114": {
 			change: func(b *bench) { b.bmc.SetCredentials(bmc.Credentials{Username: "admin", Password: "other"}) },
 			repair: func(b *bench) { b.password("other") },
-			want:   "bmctest: the BMC refused the credentials",
+			want:   "bmctest: the BMC refused the credentials: correct username and password in the Secret lab/secret",
 		},
 		"silent": {
 			change: func(b *bench) { b.bmc.Unplug() },
@@ -129,7 +129,7 @@ func TestRegistrationErrors(t *testing.T) {
 			repair: func(b *bench) {
 				b.change(func(h *metal3.BareMetalHost) { h.Spec.BMC.DisableCertificateVerification = true })
 			},
-			want: "bmctest: the BMC's certificate is not trusted",
+			want: "bmctest: the BMC's certificate is not trusted: name the authority that signs it with the controller's --ca, or set spec.bmc.disableCertificateVerification of the host to true",
 		},
 		"unknown system": {
 			change: func(b *bench) { b.bmc.Path = "/redfish/v1/Systems/2" },
@@ -169,8 +169,9 @@ func TestRegistrationErrors(t *testing.T) {
 			if s.ErrorMessage != tt.want || s.OperationalStatus != status || s.ErrorCount != 1 || s.Provisioning.State != metal3.StateRegistering || s.GoodCredentials.Reference != nil {
 				t.Errorf("status %+v\nwant %q", s, tt.want)
 			}
-			if want := cmpOr(tt.event, "RegistrationError"); !slices.Contains(b.reasons(), want) {
-				t.Errorf("events %v, want %s", b.reasons(), want)
+			reason := cmpOr(tt.event, "RegistrationError")
+			if got := b.events(reason); !slices.Contains(got, tt.want) {
+				t.Errorf("events %s: %q, want %q", reason, got, tt.want)
 			}
 			tt.repair(b)
 			b.until("available", in(metal3.StateAvailable))
