@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/metalab-dev/metalab/cmd/usage"
+	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 )
 
@@ -23,8 +24,8 @@ func newConsole(o *options) *cobra.Command {
 the same console as that of IPMI serial over LAN. Any number of people can open it
 at the same time.
 
-At the beginning of a line on a terminal, ~. leaves, ~B sends a break, ~~ types one
-~ and ~? shows this list. Input from a pipe is typed unchanged; labctl ends when the
+Ctrl-] leaves. At the beginning of a line on a terminal ~. leaves, too, ~B sends a break,
+~~ types one ~ and ~? shows this list. Input from a pipe is typed unchanged; labctl ends when the
 input has ended and the host has answered.`,
 		Example: `  labctl console node-0
   labctl console node-0 </dev/null          # its latest output
@@ -47,10 +48,14 @@ input has ended and the host has answered.`,
 			if !ok || !term.IsTerminal(int(keyboard.Fd())) {
 				return lab.Console(c.Context(), host, in, out)
 			}
-			if _, err := lab.Host(c.Context(), host); err != nil { // before the terminal changes its mode
+			d, err := lab.Host(c.Context(), host)
+			if err != nil { // before the terminal changes its mode
 				return err
 			}
-			fmt.Fprintf(c.ErrOrStderr(), "The console of %s. Leave it with ~. at the beginning of a line.\n", host)
+			fmt.Fprintf(c.ErrOrStderr(), "The console of %s. Leave it with Ctrl-], or with ~. at the beginning of a line.\n", host)
+			if text := asleep(d); text != "" {
+				fmt.Fprintln(c.ErrOrStderr(), text)
+			}
 			was, err := term.MakeRaw(int(keyboard.Fd()))
 			if err != nil {
 				return fmt.Errorf("terminal: %w", err)
@@ -59,13 +64,30 @@ input has ended and the host has answered.`,
 				_ = term.Restore(int(keyboard.Fd()), was) // the program exits in any case
 				fmt.Fprintln(c.ErrOrStderr())
 			}()
-			typed := &typist{in: in, messages: c.ErrOrStderr(), sendBreak: func() error { return lab.Break(c.Context(), host) }}
+			typed := &typist{in: in, messages: c.ErrOrStderr(), sendBreak: func() error { return lab.Break(c.Context(), host) }, asleep: func() string {
+				d, err := lab.Host(c.Context(), host)
+				if err != nil { // the console tells it
+					return ""
+				}
+				return asleep(d)
+			}}
 			return lab.Console(c.Context(), host, typed, out)
 		},
 	}
 	c.Flags().BoolVar(&follow, "follow", false, "only show output, until Ctrl-C or the lab ends")
 	c.Flags().StringVar(&until, "until", "", "only show output, until it contains this text; earlier output counts")
 	return c
+}
+
+// asleep says why a server runs nothing, and what Enter on its console does; "" of one that runs.
+func asleep(d control.Detail) string {
+	switch {
+	case d.Power == "Off":
+		return fmt.Sprintf("%s is off, and its keyboard wakes nothing: labctl host power %s On", d.Name, d.Name)
+	case d.Phase == string(machine.Halted):
+		return fmt.Sprintf("%s has found nothing to boot from, and halted: Enter restarts it", d.Name)
+	}
+	return ""
 }
 
 // waitFor shows a console until it has shown a text.
@@ -106,12 +128,16 @@ type typist struct {
 	in        io.Reader
 	messages  io.Writer
 	sendBreak func() error
-	within    bool // not at the start of a line
-	escaped   bool // the line began with ~
-	left      bool // the user typed ~.
+	asleep    func() string // what to say before Enter is typed; "" is nothing, nil never says anything
+	within    bool          // not at the start of a line
+	escaped   bool          // the line began with ~
+	left      bool          // the user typed ~. or Ctrl-]
 }
 
-const escapes = "\r\n~.  leave\r\n~B  send a break\r\n~~  type ~\r\n~?  this\r\n"
+// leaveKey is Ctrl-], by which telnet and virsh console are left.
+const leaveKey = 0x1d
+
+const escapes = "\r\nCtrl-]  leave, everywhere\r\n~.  leave\r\n~B  send a break\r\n~~  type ~\r\n~?  this\r\n"
 
 // Read implements io.Reader.
 func (t *typist) Read(b []byte) (int, error) {
@@ -135,7 +161,15 @@ func (t *typist) Read(b []byte) (int, error) {
 func (t *typist) typed(keys []byte) []byte {
 	var out []byte
 	for _, k := range keys {
+		if k == '\r' && t.asleep != nil {
+			if text := t.asleep(); text != "" {
+				fmt.Fprintf(t.messages, "\r\n%s\r\n", text)
+			}
+		}
 		switch {
+		case k == leaveKey:
+			t.left = true
+			return out
 		case t.escaped:
 			t.escaped = false
 			switch k {

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/metalab-dev/metalab/emulator/rack/control"
 )
 
 func TestTypistHandlesTildeCommands(t *testing.T) {
@@ -19,6 +21,8 @@ func TestTypistHandlesTildeCommands(t *testing.T) {
 		{in: "~~.\r~~", want: "~.\r~"},
 		{in: "~x\r", want: "~x\r"},
 		{in: "\r~Bs", want: "\rs", breaks: 1},
+		{in: "abc\x1dnever", want: "abc"},
+		{in: "~\x1dnever", want: ""},
 		{in: "~?x", want: "x", messages: escapes},
 	}
 	for _, tt := range tests {
@@ -38,6 +42,24 @@ func TestTypistHandlesTildeCommands(t *testing.T) {
 	typed := &typist{in: strings.NewReader("~B"), messages: messages, sendBreak: func() error { return errors.New("the line is cut") }}
 	if _, err := io.ReadAll(typed); err != nil || !strings.Contains(messages.String(), "the line is cut") {
 		t.Errorf("a break that fails tells %q, %v", messages, err)
+	}
+}
+
+// Enter on a server that is off or has halted says what it does, before it does it.
+func TestEnterOnASleepingServerIsExplained(t *testing.T) {
+	for _, tt := range []struct {
+		power, phase, want string
+	}{
+		{"Off", "off", "\r\nnode-0 is off, and its keyboard wakes nothing: labctl host power node-0 On\r\n"},
+		{"On", "halted", "\r\nnode-0 has found nothing to boot from, and halted: Enter restarts it\r\n"},
+		{"On", "running", ""},
+	} {
+		messages := new(strings.Builder)
+		d := control.Detail{Host: control.Host{Name: "node-0", Power: tt.power, Phase: tt.phase}}
+		typed := &typist{in: strings.NewReader("ab\r"), messages: messages, asleep: func() string { return asleep(d) }}
+		if got, err := io.ReadAll(typed); err != nil || string(got) != "ab\r" || messages.String() != tt.want {
+			t.Errorf("Enter on a server that is %s, %s types %q, %v, and says %q, want %q", tt.power, tt.phase, got, err, messages, tt.want)
+		}
 	}
 }
 

@@ -72,7 +72,7 @@ labctl dialect show NAME -o yaml prints a built-in dialect in this form.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			r := rack.Dialect(args[0])
 			if r == nil {
-				return usage.New(fmt.Errorf("there is no dialect %q: see labctl dialect ls%s", args[0], suggest.DidYouMean(args[0], rack.Dialects())))
+				return usage.New(fmt.Errorf("there is no dialect %q%s", args[0], suggest.UseOneOf(args[0], rack.Dialects())))
 			}
 			return show(o, c, r, dialectRows(r))
 		},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -95,7 +96,22 @@ func (o *options) explain(err error) error {
 	if e := o.ending(); e != nil {
 		return &endedError{dir: o.state, cause: fmt.Sprintf("%s: %s", e, e.Fix), err: err}
 	}
+	if others := runningLabs(); len(others) > 0 {
+		return &endedError{dir: o.state, cause: "start it with labctl up, or name one that runs: --state " + strings.Join(others, " or --state "), err: err}
+	}
 	return err
+}
+
+// runningLabs returns the state directories of this user's labs that run. A list that cannot be
+// read has none: this is for a hint.
+func runningLabs() (dirs []string) {
+	states, _ := knownLabs()
+	for _, state := range states {
+		if running, err := rack.Running(state); err == nil && running {
+			dirs = append(dirs, state)
+		}
+	}
+	return dirs
 }
 
 // explainEnds makes all commands that find no running lab say why.

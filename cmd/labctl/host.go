@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,7 +51,10 @@ func newHostPower(o *options) *cobra.Command {
 					done, err := powerAll(c, lab, args[0], reset)
 					return o.printResults(c, done, err, power)
 				}
-				do = func(host string) (control.Host, error) { return lab.Power(c.Context(), host, reset) }
+				do = func(host string) (control.Host, error) {
+					h, err := lab.Power(c.Context(), host, reset)
+					return alreadySo(c, lab, host, reset, h, err)
+				}
 			}
 			return o.printHosts(c, args[0], do, power)
 		},
@@ -96,7 +100,29 @@ func powerAll(c *cobra.Command, lab *control.Client, pattern, reset string) ([]r
 	if err != nil { // it says why hosts were not reached
 		return nil, err
 	}
+	for i, name := range names {
+		hosts[i], errs[i] = alreadySo(c, lab, name, reset, hosts[i], errs[i])
+	}
 	return collect(names, hosts, errs)
+}
+
+// asked are the power states that a reset ends in, for resets that are refused in these states.
+var asked = map[string][]string{
+	"On": {"On", "PoweringOn"}, "ForceOn": {"On", "PoweringOn"}, "ForceOff": {"Off", "PoweringOff"}, "GracefulShutdown": {"Off", "PoweringOff"},
+}
+
+// alreadySo returns the result of a reset. A host whose power is as the reset makes it has that
+// as a note, and no error: BMCs refuse the reset, and people want the power.
+func alreadySo(c *cobra.Command, lab *control.Client, name, reset string, h control.Host, err error) (control.Host, error) {
+	if err == nil || asked[reset] == nil {
+		return h, err
+	}
+	d, failed := lab.Host(c.Context(), name)
+	if failed != nil || !slices.Contains(asked[reset], d.Power) {
+		return h, err
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "%s: its power is %s already\n", name, d.Power)
+	return d.Host, nil
 }
 
 // printResults prints one property of each host, and returns the errors of others.

@@ -47,9 +47,9 @@ func matching(ctx context.Context, c *control.Client, pattern string) ([]string,
 	case len(names) > 0:
 		return names, nil
 	case isPattern(pattern):
-		return nil, fmt.Errorf("no host matches %s: labctl hosts lists them", pattern)
+		return nil, fmt.Errorf("no host matches %s%s", pattern, suggest.UseOneOf(pattern, all))
 	}
-	return nil, fmt.Errorf("there is no host %s: labctl hosts lists them%s", pattern, suggest.DidYouMean(pattern, all))
+	return nil, fmt.Errorf("there is no host %s%s", pattern, suggest.UseOneOf(pattern, all))
 }
 
 // one returns the name of the host that a name or a pattern selects. It is an error

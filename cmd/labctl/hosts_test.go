@@ -57,8 +57,8 @@ func TestMatchingSelectsHosts(t *testing.T) {
 		{pattern: "node-[01]", want: []string{"node-0", "node-1"}},
 		{pattern: "node-1?", want: []string{"node-10", "node-11"}},
 		{pattern: "*-9", want: []string{"node-9"}},
-		{pattern: "node-33", err: "there is no host node-33: labctl hosts lists them. Did you mean node-3"},
-		{pattern: "rack-*", err: "no host matches rack-*: labctl hosts lists them"},
+		{pattern: "node-33", err: "there is no host node-33: use one of node-0, node-1, node-2, node-3, node-4, node-5, node-6, node-7 and 4 more. Did you mean node-3"},
+		{pattern: "rack-*", err: "no host matches rack-*: use one of node-0, node-1, node-2, node-3, node-4, node-5, node-6, node-7 and 4 more"},
 		{pattern: "node-[", err: `"node-[" is no valid pattern: close each [`},
 	} {
 		got, err := matching(t.Context(), c, tt.pattern)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/shards"
@@ -110,6 +111,10 @@ lead to is not. A state directory that is a link itself stays, and the one it le
 		Example: "  labctl down\n  labctl down --delete   # and remove its state",
 		RunE: func(c *cobra.Command, _ []string) error {
 			err := control.NewClient(o.state).Down(c.Context())
+			if running, failed := rack.Running(o.state); errors.Is(err, control.ErrNoLab) && !remove && failed == nil && !running && lab.HoldsLab(o.state) {
+				fmt.Fprintf(c.ErrOrStderr(), "The lab in %s is stopped already: labctl up starts it again.\n", o.state)
+				return nil
+			}
 			if err != nil && !(remove && errors.Is(err, control.ErrNoLab)) {
 				return err
 			}

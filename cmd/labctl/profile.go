@@ -82,7 +82,7 @@ output of labctl profile show NAME -o yaml and labctl dialect show NAME -o yaml.
 			}
 			p, r, err := rack.ReadProfile(from, args[0])
 			if errors.Is(err, fs.ErrNotExist) {
-				return usage.New(fmt.Errorf("there is no profile %q: see labctl profile ls%s", args[0], suggest.DidYouMean(args[0], names)))
+				return usage.New(fmt.Errorf("there is no profile %q%s", args[0], suggest.UseOneOf(args[0], names)))
 			}
 			if err != nil {
 				return err

@@ -39,7 +39,7 @@ func newQuirk(o *options) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			q, ok := quirk.Find(args[0])
 			if !ok {
-				return usage.New(fmt.Errorf("there is no quirk %q: see labctl quirk ls%s", args[0], suggest.DidYouMean(args[0], quirk.IDs())))
+				return usage.New(fmt.Errorf("there is no quirk %q%s", args[0], suggest.UseOneOf(args[0], quirk.IDs())))
 			}
 			rows := [][]string{{"QUIRK", q.ID}, {"behavior", q.Does}, {"seen on", q.Seen}}
 			for _, s := range q.Source {

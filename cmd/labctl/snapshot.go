@@ -148,7 +148,8 @@ starts it again in the background.`,
 			}
 			for _, name := range hosts { // all of them before the first is reset
 				if !hasHost(all, name) {
-					return fmt.Errorf("there is no host %s", name)
+					_, err := matching(c.Context(), control.NewClient(o.state), name)
+					return err
 				}
 			}
 			for _, name := range hosts {

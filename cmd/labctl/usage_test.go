@@ -88,7 +88,7 @@ func TestWrongValuesAreWrongCommandLines(t *testing.T) {
 		"host sohw node-0":                           `labctl host has no command "sohw". Did you mean show?`,
 		"host power node-0 Off":                      `RESET "Off" is not one of On, ForceOff, ForceOn, GracefulShutdown, GracefulRestart, ForceRestart, PowerCycle, PushPowerButton, Nmi. Did you mean ForceOff?`,
 		"demo dya2":                                  `labctl demo has no command "dya2". Did you mean day2?`,
-		"demo x":                                     `labctl demo has no command "x"`,
+		"demo x":                                     `labctl demo has no command "x": use one of day2, elemental, layering`,
 		"demo elemental x":                           `labctl demo elemental takes no argument "x"`,
 		"help dmo":                                   `labctl has no command "dmo". Did you mean demo?`,
 		"mco status":                                 "labctl mco status needs POOL",

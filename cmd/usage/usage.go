@@ -92,6 +92,9 @@ func help() *cobra.Command {
 	}
 }
 
+// few is how many commands an error lists.
+const few = 12
+
 // unknownCommand returns the error for a command that another has not.
 func unknownCommand(c *cobra.Command, name string) error {
 	var names []string
@@ -100,7 +103,11 @@ func unknownCommand(c *cobra.Command, name string) error {
 			names = append(names, append(sub.Aliases, sub.Name())...)
 		}
 	}
-	return New(fmt.Errorf("%s has no command %q%s", c.CommandPath(), name, suggest.DidYouMean(name, names)))
+	near := suggest.DidYouMean(name, names)
+	if near == "" && len(names) <= few {
+		near = ": use one of " + strings.Join(names, ", ")
+	}
+	return New(fmt.Errorf("%s has no command %q%s", c.CommandPath(), name, near))
 }
 
 // NoArguments refuses arguments. Those of a command that has commands may be misspelled ones.

@@ -45,6 +45,7 @@ func TestWrongCommandLinesAreNamedWithWhatIsMeant(t *testing.T) {
 		"host rset":                    `program host has no command "rset". Did you mean reset?`,
 		"demo dya2":                    `program demo has no command "dya2". Did you mean day2?`,
 		"demo day2 x":                  `program demo day2 takes no argument "x"`,
+		"demo x":                       `program demo has no command "x": use one of day2`,
 		"help dwon":                    `program has no command "dwon". Did you mean down?`,
 		"completion bsah":              `program completion has no command "bsah". Did you mean bash?`,
 		"completion bash x":            `program completion bash takes no argument "x"`,

@@ -4,6 +4,7 @@ package suggest
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -17,6 +18,23 @@ func DidYouMean(name string, names []string) string {
 		return ""
 	}
 	return ". Did you mean " + strings.Join(near, " or ") + "?"
+}
+
+// most is how many names UseOneOf lists.
+const most = 8
+
+// UseOneOf returns what follows the text that a name does not exist: the names that do, or the
+// first of many, and those that are close: ": use one of a, b. Did you mean b?". It is empty when
+// there are no names.
+func UseOneOf(name string, names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	listed := strings.Join(names[:min(len(names), most)], ", ")
+	if n := len(names) - most; n > 0 {
+		listed = fmt.Sprintf("%s and %d more", listed, n)
+	}
+	return ": use one of " + listed + DidYouMean(name, names)
 }
 
 type scored struct {

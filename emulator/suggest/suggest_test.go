@@ -25,3 +25,18 @@ func TestClosestIsTheTextWithTheFewestDifferences(t *testing.T) {
 		t.Errorf("Closest among none = %d, want -1", got)
 	}
 }
+
+func TestUseOneOfListsSomeNames(t *testing.T) {
+	for _, tt := range []struct {
+		names []string
+		want  string
+	}{
+		{nil, ""},
+		{[]string{"node-0", "node-1"}, ": use one of node-0, node-1. Did you mean node-1 or node-0?"},
+		{[]string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}, ": use one of a, b, c, d, e, f, g, h and 2 more"},
+	} {
+		if got := UseOneOf("nod-1", tt.names); got != tt.want {
+			t.Errorf("UseOneOf(nod-1, %q) = %q, want %q", tt.names, got, tt.want)
+		}
+	}
+}

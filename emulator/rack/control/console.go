@@ -24,7 +24,7 @@ func (s *Server) console(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("host")
 	host, ok := s.c.Rack.Host(name)
 	if !ok {
-		s.answer(w, http.StatusNotFound, errorBody{"there is no host " + name})
+		s.answer(w, http.StatusNotFound, errorBody{noHost(s.c.Rack, name)})
 		return
 	}
 	conn, in, closeConn, ok := s.upgrade(w, r, protocol)

@@ -114,7 +114,7 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) {
 	host, ok := s.c.Rack.Host(r.PathValue("host"))
 	switch {
 	case !ok:
-		s.answer(w, http.StatusNotFound, errorBody{"there is no host " + r.PathValue("host")})
+		s.answer(w, http.StatusNotFound, errorBody{noHost(s.c.Rack, r.PathValue("host"))})
 		return
 	case s.c.Exec == nil:
 		s.answer(w, http.StatusBadRequest, errorBody{errNoSystems.Error()})

@@ -150,7 +150,7 @@ func (f *fleet) shardOf(host string) (Shard, error) {
 			all = append(all, h.Name)
 		}
 	}
-	return Shard{}, &Refused{http.StatusNotFound, "there is no host " + host + suggest.DidYouMean(host, all)}
+	return Shard{}, &Refused{http.StatusNotFound, "there is no host " + host + suggest.UseOneOf(host, all)}
 }
 
 // running returns an error while a shard does not run.

@@ -151,11 +151,16 @@ func hostNames(l *rack.Rack) (names []string) {
 	return names
 }
 
+// noHost says that a rack has no host of a name, and which it has.
+func noHost(l *rack.Rack, name string) string {
+	return "there is no host " + name + suggest.UseOneOf(name, hostNames(l))
+}
+
 func (c *apiRequest) answer(do func(*apiRequest) (any, error)) (any, error) {
 	if name := c.PathValue("host"); name != "" {
 		var ok bool
 		if c.host, ok = c.rack.Host(name); !ok {
-			return nil, &refusal{errNotFound, "there is no host " + name + suggest.DidYouMean(name, hostNames(c.rack))}
+			return nil, &refusal{errNotFound, noHost(c.rack, name)}
 		}
 	}
 	if c.Method != http.MethodGet { // the clock waits for the change
