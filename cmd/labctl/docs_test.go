@@ -111,9 +111,9 @@ func documents(t *testing.T) []fence {
 	return append(append(order[runFirst], order[runBlock]...), order[runLast]...)
 }
 
-// TestCommandsOfTheDocuments runs the commands of README.md, CONTRIBUTING.md and
-// docs/ in one lab, as the user that reads them would: bin/labctl in the
-// current directory, the lab in the user's home. PASSWORD stands for the
+// TestCommandsOfTheDocuments runs what make demo runs, then the commands of README.md,
+// CONTRIBUTING.md and docs/, in one lab and in the order of each page, as the user that reads
+// them would: bin/labctl in the current directory, the lab in the user's home. PASSWORD stands for the
 // administrator's, and addresses of BMCs get the ports that they have here.
 func TestCommandsOfTheDocuments(t *testing.T) {
 	blocks := documents(t)
@@ -169,6 +169,8 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 	}
 	var fill *strings.Replacer
 	port := racktest.Ports(t)
+	// A reader has run make demo, as the README says first: its server is provisioned.
+	sh(t, demoOfMake(t), fmt.Sprintf("METALAB_LISTEN=loopback:%d", port))
 	for _, b := range blocks {
 		name := fmt.Sprintf("%s:%d", b.page, b.line)
 		ok := t.Run(name, func(t *testing.T) {
@@ -196,6 +198,22 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 			fill = addresses(t, work, environ)
 		}
 	}
+}
+
+// demoOfMake returns the command with which make demo ends.
+func demoOfMake(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, recipe, _ := strings.Cut(string(b), "\ndemo: build\n\t")
+	line, _, _ := strings.Cut(recipe, "\n")
+	line = strings.NewReplacer("$(BIN)", "bin", " $(flags)", "").Replace(line)
+	if !strings.HasPrefix(line, "bin/labctl demo") {
+		t.Fatalf("make demo runs %q, want labctl demo", line)
+	}
+	return line
 }
 
 // addresses replaces what documents stand for by what the lab has: the password
