@@ -52,7 +52,7 @@ server, provision it with the lab's own image, and show each state.`,
 	c.Flags().StringVar(&profile, "profile", "", "model of the server: "+strings.Join(lab.Profiles(), ", ")+", or a file or folder as for labctl up; with a lab that is up, one of its models")
 	must(c.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(lab.Profiles(), cobra.ShellCompDirectiveDefault)))
 	c.Flags().DurationVar(&wait, "timeout", wait, "total time to wait")
-	return c
+	return o.staysUp(c)
 }
 
 func demo(ctx context.Context, o *options, profile string, out io.Writer) error {

@@ -81,7 +81,7 @@ func launch(ctx context.Context, o *options, args []string, progress io.Writer) 
 		return fmt.Errorf("detach: %w", err)
 	}
 	w.Close()
-	stop := context.AfterFunc(ctx, func() { _ = child.Process.Signal(syscall.SIGTERM) })
+	stop := context.AfterFunc(ctx, func() { _ = child.Process.Signal(os.Interrupt) }) // as if it had the terminal
 	defer stop()
 	ready := false
 	lines := bufio.NewScanner(r)
@@ -95,6 +95,9 @@ func launch(ctx context.Context, o *options, args []string, progress io.Writer) 
 		return child.Process.Release()
 	}
 	err = child.Wait()
+	if ctx.Err() != nil {
+		return goodbye(ctx, progress, context.Cause(ctx), "Goodbye. The lab in %s had not come up yet, and is stopped: labctl up starts it again.", o.state)
+	}
 	if e, last := crash.Last(o.state); last == nil && e != nil && e.PID == child.Process.Pid && e.Report != "" {
 		return fmt.Errorf("the lab did not come up: %s: %s", e, e.Fix) // the log ends with the stack
 	}

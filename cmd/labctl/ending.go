@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -40,12 +41,54 @@ func endProcess(ctx context.Context, state string, w *crash.Watch, err error) er
 		return nil
 	case !lab.HoldsLab(state): // it has never started, and the error has been shown
 		err = nil
+	case interrupted(ctx, err): // the user has ended it, and knows
+		err = nil
 	case err == nil && ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case err != nil:
 		err = errors.New(withoutPackages(err.Error()))
 	}
 	return w.End(err)
+}
+
+// interrupted reports whether Ctrl-C has ended ctx, and is all that an error says; nil says
+// nothing else.
+func interrupted(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && strings.HasPrefix(context.Cause(ctx).Error(), os.Interrupt.String()) && byContext(ctx, err)
+}
+
+// byContext reports whether an error says no more than that ctx has ended.
+func byContext(ctx context.Context, err error) bool {
+	return err == nil || errors.Is(err, context.Cause(ctx)) || errors.Is(err, context.Canceled)
+}
+
+// goodbye says, when a signal has ended ctx, what has become of the lab, and returns the exit
+// status for that in place of an error that says no more than that.
+func goodbye(ctx context.Context, w io.Writer, err error, text string, args ...any) error {
+	if ctx.Err() == nil || !byContext(ctx, err) {
+		return err
+	}
+	fmt.Fprintf(w, "\n"+text+"\n", args...)
+	if err == nil {
+		return nil
+	}
+	return exitCode(1)
+}
+
+// staysUp makes a command that starts a lab, and its commands, say that the lab is still up when
+// a signal ends them.
+func (o *options) staysUp(c *cobra.Command) *cobra.Command {
+	for _, each := range append(c.Commands(), c) {
+		do := each.RunE
+		each.RunE = func(c *cobra.Command, args []string) error {
+			err := do(c, args)
+			if running, failed := rack.Running(o.state); failed != nil || !running {
+				return err
+			}
+			return goodbye(c.Context(), c.ErrOrStderr(), err, "Goodbye. The lab in %s is still up: labctl down ends it.", o.state)
+		}
+	}
+	return c
 }
 
 // ending returns how the process of a lab that does not run ended, or nil when that

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -63,7 +64,7 @@ func runKube(ctx context.Context, o *options, listen string, out, messages io.Wr
 	switch {
 	case watch == nil:
 		return err
-	case !started: // its error is shown, and it leaves nothing to explain
+	case !started || interrupted(ctx, err): // its error is shown, or known, and it leaves nothing to explain
 		return errors.Join(err, watch.End(nil))
 	}
 	return errors.Join(err, watch.End(err))
@@ -72,6 +73,9 @@ func runKube(ctx context.Context, o *options, listen string, out, messages io.Wr
 // keepKube starts the Kubernetes API, and keeps it up until ctx ends or it fails.
 func keepKube(ctx context.Context, o *options, listen string, ready func(*kube.API)) (err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if err := checkLoopback(net.Interfaces()); err != nil {
+		return err
+	}
 	room, err := lab.WatchKubeSpace(o.state, log)
 	if err != nil {
 		return err

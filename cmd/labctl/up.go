@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -380,16 +381,29 @@ func (f *upFlags) run(ctx context.Context, o *options, s lab.Settings, out, prog
 	if err != nil {
 		return err
 	}
+	started := false
 	err = f.keepUp(ctx, o, s, lab.Config{
 		Dir: o.state, Settings: s, Fsync: o.explicit, AcceptLoss: f.acceptLoss,
 		Log:      slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
 		Progress: stepper(progress), Schemas: f.schemas, HTTP2: f.http2, SSDP: f.ssdp, Recording: recording, RecordingSnapshots: f.keep,
-	}, out, progress)
-	return errors.Join(err, endProcess(ctx, o.state, watch, err))
+	}, out, progress, func() { started = true })
+	if ended := endProcess(ctx, o.state, watch, err); ended != nil {
+		return errors.Join(err, ended)
+	}
+	switch {
+	case f.ready > 0 || f.remote != nil: // the process that has started this one says goodbye
+		return err
+	case !started:
+		return goodbye(ctx, progress, err, "Goodbye. The lab in %s had not come up yet, and is stopped: labctl up starts it again.", o.state)
+	}
+	return goodbye(ctx, progress, err, "Goodbye. The lab in %s is stopped: labctl up starts it again.", o.state)
 }
 
 // keepUp starts the lab and keeps it up until ctx ends or it fails.
-func (f *upFlags) keepUp(ctx context.Context, o *options, s lab.Settings, c lab.Config, out, progress io.Writer) (err error) {
+func (f *upFlags) keepUp(ctx context.Context, o *options, s lab.Settings, c lab.Config, out, progress io.Writer, started func()) (err error) {
+	if err := checkLoopback(net.Interfaces()); err != nil {
+		return err
+	}
 	if s.Kube {
 		defer kube.TrimCollector()()
 		klog.OsExit = func(int) { panic("a part of Kubernetes ends the process: see the log") }
@@ -416,6 +430,7 @@ func (f *upFlags) keepUp(ctx context.Context, o *options, s lab.Settings, c lab.
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Stop()) }()
+	started()
 	if f.remote != nil { // it is a part of a lab
 	} else if err := rememberLab(o.state); err != nil { // such as in a container whose file system cannot be written
 		fmt.Fprintln(os.Stderr, "labctl: labctl ls will not list this lab:", err)

@@ -22,7 +22,13 @@ const (
 	// ProcessFile describes the process of a lab, from its start to its orderly end.
 	ProcessFile = "process.json"
 	// reports match the files with panics, one of each process. Their names sort by time.
-	reports = "crash-????????T??????Z-*.txt"
+	reports = crashPrefix + "????????T??????Z-*.txt"
+	// running match the files for panics of processes that run, or were not looked at yet. A
+	// healthy lab has no file that is called a crash.
+	running = runningPrefix + "????????T??????Z-*.txt"
+
+	crashPrefix, runningPrefix = "crash-", "process-"
+
 	// reportsStored is how many of them remain.
 	reportsStored = 5
 	// reportSpace is the space on the disk in bytes that a report has from the start: a
@@ -31,7 +37,7 @@ const (
 )
 
 // Owned are the names of the files in a lab's directory that this package makes.
-func Owned() statedir.Owned { return statedir.Owned{ProcessFile, reports} }
+func Owned() statedir.Owned { return statedir.Owned{ProcessFile, reports, running} }
 
 // process is the content of ProcessFile.
 type process struct {
@@ -40,8 +46,10 @@ type process struct {
 	Report  string    `json:"report"`        // base name of the file for a panic
 	Log     string    `json:"log,omitempty"` // file
 	Boot    string    `json:"boot"`          // identifies the start of the computer; "" if unknown
-	// OutOfMemory is how many processes the kernel had killed for lack of memory.
-	OutOfMemory int64 `json:"outOfMemory"`
+	// MemoryEvents is the file in which the kernel counts the processes of this one's control
+	// group that it kills for lack of memory; "" if there is none. OutOfMemory is their number.
+	MemoryEvents string `json:"memoryEvents,omitempty"`
+	OutOfMemory  int64  `json:"outOfMemory"`
 }
 
 // Watch is the description of the current process.
@@ -60,8 +68,9 @@ func Begin(dir, log string, now time.Time) (*Watch, error) {
 	if err := prune(dir); err != nil {
 		return nil, err
 	}
-	p := process{PID: os.Getpid(), Started: now.UTC().Truncate(time.Second), Log: log, Boot: bootID(), OutOfMemory: outOfMemoryKills()}
-	p.Report = fmt.Sprintf("crash-%s-%d.txt", p.Started.Format("20060102T150405Z"), p.PID)
+	p := process{PID: os.Getpid(), Started: now.UTC().Truncate(time.Second), Log: log, Boot: bootID(), MemoryEvents: memoryEvents()}
+	p.OutOfMemory = outOfMemoryKills(p.MemoryEvents)
+	p.Report = fmt.Sprintf("%s%s-%d.txt", runningPrefix, p.Started.Format("20060102T150405Z"), p.PID)
 	report, err := os.OpenFile(filepath.Join(dir, p.Report), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -84,8 +93,16 @@ func Begin(dir, log string, now time.Time) (*Watch, error) {
 // prune removes the reports of processes that ended without a panic, and the oldest of
 // the others.
 func prune(dir string) error {
-	names, err := filepath.Glob(filepath.Join(dir, reports))
+	names, err := filepath.Glob(filepath.Join(dir, running))
 	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, err := reportOf(name); err != nil {
+			return err
+		}
+	}
+	if names, err = filepath.Glob(filepath.Join(dir, reports)); err != nil {
 		return err
 	}
 	slices.Sort(names)
@@ -102,6 +119,19 @@ func prune(dir string) error {
 		}
 	}
 	return nil
+}
+
+// reportOf names the report of a process a crash, and returns its name.
+func reportOf(name string) (string, error) {
+	base, waits := strings.CutPrefix(filepath.Base(name), runningPrefix)
+	if !waits {
+		return name, nil
+	}
+	crash := filepath.Join(filepath.Dir(name), crashPrefix+base)
+	if err := os.Rename(name, crash); err != nil && !errors.Is(err, fs.ErrNotExist) { // else another labctl has done that
+		return "", err
+	}
+	return crash, nil
 }
 
 // End writes why the process ends, for the next labctl. A nil error is an end that

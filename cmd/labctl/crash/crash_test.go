@@ -152,13 +152,74 @@ func TestLastOfAKilledProcessAsksTheKernel(t *testing.T) {
 		want       string
 	}{
 		{"nothing known", bootID(), 0, "was killed (SIGKILL)"},
-		{"lack of memory", bootID(), 2, "probably by the kernel, which has killed 2 since for lack of memory"},
+		{"lack of memory", bootID(), 2, "was killed by the kernel, which has killed 2 of its control group for lack of memory"},
 		{"restart of the computer", "another", 0, "ended when the computer did"},
 	} {
-		e, err := last(dir, tt.boot, outOfMemoryKills()+tt.more)
+		e, err := last(dir, tt.boot, func(file string) int64 { return outOfMemoryKills(file) + tt.more })
 		if err != nil || e == nil || !strings.Contains(e.String(), tt.want) {
 			t.Errorf("%s: last() = %v, %v, want %q", tt.name, e, err, tt.want)
 		}
+	}
+}
+
+// A kill is blamed on memory by the counter of the process's own control group alone.
+func TestMemoryEventsAreThoseOfTheOwnControlGroup(t *testing.T) {
+	mounted := t.TempDir()
+	for _, name := range []string{"lab/memory.events", "memory/box/memory.oom_control", "memory/memory.oom_control"} {
+		at := filepath.Join(mounted, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte("low 0\noom_kill_disable 0\noom 9\noom_kill 3\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for groups, want := range map[string]string{
+		"0::/lab\n":                           "lab/memory.events",
+		"0::/\n":                              "", // the root of version 2 has no such file
+		"2:cpu:/box\n4:memory:/box\n0::/\n":   "memory/box/memory.oom_control",
+		"4:cpu,memory:/not/seen/here\n0::/\n": "memory/memory.oom_control",
+		"":                                    "",
+	} {
+		got := memoryEventsOf(groups, mounted)
+		if want != "" {
+			want = filepath.Join(mounted, want)
+		}
+		if got != want {
+			t.Errorf("memoryEventsOf(%q) = %q, want %q", groups, got, want)
+		}
+		if want != "" && outOfMemoryKills(got) != 3 {
+			t.Errorf("outOfMemoryKills(%s) = %d, want 3", got, outOfMemoryKills(got))
+		}
+	}
+	if n := outOfMemoryKills(""); n != 0 {
+		t.Errorf("outOfMemoryKills of no file = %d", n)
+	}
+}
+
+// While a process runs, and after an orderly end or a kill, no file is called a crash.
+func TestOnlyCrashesAreCalledSo(t *testing.T) {
+	for how, want := range map[string]int{"kill": 0, "orderly": 0, "panic": 1} {
+		dir := t.TempDir()
+		endChild(t, dir, how)
+		for range 2 { // the second one finds what the first has named
+			if e, err := Last(dir); err != nil || (e == nil) != (how == "orderly") || how == "panic" && e.Report == "" {
+				t.Fatalf("%s: Last() = %v, %v", how, e, err)
+			}
+		}
+		if found, err := filepath.Glob(filepath.Join(dir, "crash-*")); err != nil || len(found) != want {
+			t.Errorf("%s: %q, %v, want %d files", how, found, err, want)
+		}
+	}
+	w, err := Begin(t.TempDir(), "", start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, _ := filepath.Glob(filepath.Join(w.dir, "crash-*")); len(found) > 0 {
+		t.Errorf("a lab that runs has %q", found)
+	}
+	if err := w.End(nil); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -68,11 +68,11 @@ func (e *Ending) String() string {
 // Last returns how the last process of the lab in a directory ended. It returns nil for
 // a lab whose end needs no explanation. The caller has checked that no process runs the
 // lab.
-func Last(dir string) (*Ending, error) { return last(dir, bootID(), outOfMemoryKills()) }
+func Last(dir string) (*Ending, error) { return last(dir, bootID(), outOfMemoryKills) }
 
-// last is Last on a computer that was started as boot, and whose kernel has killed some
-// processes since for lack of memory.
-func last(dir, boot string, outOfMemory int64) (*Ending, error) {
+// last is Last on a computer that was started as boot, and whose kernel counts in a file what it
+// has killed for lack of memory.
+func last(dir, boot string, outOfMemory func(file string) int64) (*Ending, error) {
 	b, err := os.ReadFile(filepath.Join(dir, ProcessFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -85,18 +85,22 @@ func last(dir, boot string, outOfMemory int64) (*Ending, error) {
 		return nil, fmt.Errorf("%s is damaged: remove it", filepath.Join(dir, ProcessFile))
 	}
 	e := &Ending{PID: p.PID, Log: p.Log, Fix: "start it again with labctl up"}
-	if e.readReport(filepath.Join(dir, p.Report)) {
+	report := filepath.Join(dir, p.Report)
+	if _, err := os.Stat(report); errors.Is(err, fs.ErrNotExist) { // an earlier Last has named it a crash
+		report = filepath.Join(dir, crashPrefix+strings.TrimPrefix(p.Report, runningPrefix))
+	}
+	if e.readReport(report) {
 		if strings.Contains(e.How, syscall.ENOSPC.Error()) || strings.Contains(e.How, syscall.EDQUOT.Error()) || strings.Contains(e.How, "no space left") {
 			e.Fix = "make room on the file system of " + dir + ", and start it again with labctl up"
 		}
 		return e, nil
 	}
-	switch n := outOfMemory - p.OutOfMemory; {
+	switch n := outOfMemory(p.MemoryEvents) - p.OutOfMemory; {
 	case boot != p.Boot:
 		e.How = "ended when the computer did"
 	case n > 0:
-		e.How = fmt.Sprintf("was killed, probably by the kernel, which has killed %d since for lack of memory", n)
-		e.Fix = "give the computer more memory, or the lab fewer hosts, and start it again with labctl up"
+		e.How = fmt.Sprintf("was killed by the kernel, which has killed %d of its control group for lack of memory", n)
+		e.Fix = "give its control group more memory, or the lab fewer hosts, and start it again with labctl up"
 	default:
 		e.How = "was killed (SIGKILL)"
 	}
@@ -114,6 +118,9 @@ func (e *Ending) readReport(name string) bool {
 	first := firstLine(f)
 	if first == "" {
 		return false
+	}
+	if crash, err := reportOf(name); err == nil {
+		name = crash
 	}
 	if strings.HasPrefix(first, "goroutine ") {
 		first = fatalPrefix + "see the stack"

@@ -2,6 +2,8 @@ package crash
 
 import (
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,10 +19,48 @@ func bootID() string {
 	return strings.TrimSpace(string(b))
 }
 
-// outOfMemoryKills returns how many processes the kernel has killed for lack of memory,
-// in control groups too (oom_kill of proc_vmstat(5)).
-func outOfMemoryKills() int64 {
-	b, err := os.ReadFile("/proc/vmstat")
+// memoryEvents returns the file in which the kernel counts the processes of this one's memory
+// control group that it has killed, or "". A path of a control group that the file system here
+// does not show, as in a container, is that of its root here.
+func memoryEvents() string {
+	b, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return ""
+	}
+	return memoryEventsOf(string(b), "/sys/fs/cgroup")
+}
+
+// memoryEventsOf is memoryEvents for the text of /proc/self/cgroup (cgroups(7)) and the
+// directory where control groups are mounted.
+func memoryEventsOf(groups, mounted string) string {
+	for line := range strings.Lines(groups) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		var hierarchy, file string
+		switch {
+		case slices.Contains(strings.Split(parts[1], ","), "memory"):
+			hierarchy, file = "memory", "memory.oom_control"
+		case parts[0] == "0" && parts[1] == "":
+			file = "memory.events"
+		default:
+			continue
+		}
+		for _, group := range []string{parts[2], "/"} {
+			name := filepath.Join(mounted, hierarchy, group, file)
+			if _, err := os.Stat(name); err == nil {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// outOfMemoryKills returns how many processes of a control group the kernel has killed for lack
+// of memory (oom_kill in both versions' files).
+func outOfMemoryKills(file string) int64 {
+	b, err := os.ReadFile(file)
 	if err != nil {
 		return 0
 	}

@@ -6,6 +6,8 @@ import "os"
 
 func bootID() string { return "" }
 
-func outOfMemoryKills() int64 { return 0 }
+func memoryEvents() string { return "" }
+
+func outOfMemoryKills(string) int64 { return 0 }
 
 func reserve(*os.File, int64) {}
