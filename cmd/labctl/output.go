@@ -4,10 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
+	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
 
+	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
 )
 
@@ -49,12 +53,30 @@ const (
 	uncut    = "=" // its cells are never cut
 )
 
-// tableWidth is the width of a table in characters, as wide as most terminals.
-const tableWidth = 100
+// whole is the width of a table whose cells are not cut, as in a pipe.
+const whole = 0
 
-// print writes v as JSON or YAML, or the rows as a table. The first row is the
-// header; headers that begin with onlyWide are of columns that only -o wide shows.
+// widthOf returns the width of a terminal in characters, and whole for all else.
+func widthOf(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return whole
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 {
+		return whole
+	}
+	return width
+}
+
+// print writes v as JSON or YAML, or the rows as a table that fits the terminal. The first row
+// is the header; headers that begin with onlyWide are of columns that only -o wide shows.
 func (f format) print(w io.Writer, v any, rows [][]string) error {
+	return f.printWithin(w, widthOf(w), v, rows)
+}
+
+// printWithin is print for a terminal of so many characters. It says so when cells are cut.
+func (f format) printWithin(w io.Writer, width int, v any, rows [][]string) error {
 	switch f {
 	case jsonFormat:
 		enc := json.NewEncoder(w)
@@ -69,14 +91,25 @@ func (f format) print(w io.Writer, v any, rows [][]string) error {
 		return err
 	}
 	rows = columns(rows, f == wide)
-	if f != wide && len(rows) > 0 && len(rows[0]) > 2 { // two columns are a name and its value
-		rows = fit(rows, tableWidth)
+	note := ""
+	switch {
+	case f == wide || len(rows) == 0:
+	case width == whole || len(rows[0]) < 3: // two columns are a name and its value
+		rows = fit(rows, math.MaxInt)
+	default:
+		if rows = fit(rows, width); slices.ContainsFunc(rows, func(row []string) bool { return slices.ContainsFunc(row, isCut) }) {
+			note = "Texts that end with … are cut: -o wide shows them whole.\n"
+		}
 	}
 	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	for _, row := range rows {
 		fmt.Fprintln(tw, strings.TrimRight(strings.Join(row, "\t"), "\t"))
 	}
-	return tw.Flush()
+	if err := tw.Flush(); err != nil || note == "" {
+		return err
+	}
+	_, err := io.WriteString(w, note)
+	return err
 }
 
 // columns returns the rows with the columns that a table has, or a wide one.
@@ -154,6 +187,9 @@ func fit(rows [][]string, width int) [][]string {
 	}
 	return out
 }
+
+// isCut reports whether a cell was shortened.
+func isCut(cell string) bool { return strings.HasSuffix(cell, "…") }
 
 // cut shortens a text to so many characters.
 func cut(text string, width int) string {

@@ -14,7 +14,9 @@ import (
 )
 
 func TestTableFitsItsWidth(t *testing.T) {
+	const width = 100
 	long := strings.Repeat("ä", 90)
+	notice := "Texts that end with … are cut: -o wide shows them whole.\n"
 	for name, tt := range map[string]struct {
 		format format
 		rows   [][]string
@@ -29,17 +31,17 @@ func TestTableFitsItsWidth(t *testing.T) {
 		"none":       {table, nil, ""},
 	} {
 		var b bytes.Buffer
-		if err := tt.format.print(&b, nil, tt.rows); err != nil {
+		if err := tt.format.printWithin(&b, width, nil, tt.rows); err != nil {
 			t.Fatal(err)
 		}
 		switch name {
 		case "cut":
 			for line := range strings.Lines(b.String()) {
-				if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > tableWidth {
+				if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > width {
 					t.Errorf("%s: a line has %d characters: %s", name, n, line)
 				}
 			}
-			if strings.Count(b.String(), "…") != 2 {
+			if strings.Count(b.String(), "…") != 3 || !strings.HasSuffix(b.String(), notice) {
 				t.Errorf("%s: %s", name, &b)
 			}
 		case "first":
@@ -47,7 +49,7 @@ func TestTableFitsItsWidth(t *testing.T) {
 				t.Errorf("%s: the name is cut: %s", name, &b)
 			}
 		case "uncut":
-			if !strings.Contains(b.String(), "  "+long+"  ") || strings.Count(b.String(), "…") != 1 {
+			if !strings.Contains(b.String(), "  "+long+"  ") || strings.Count(b.String(), "…") != 2 {
 				t.Errorf("%s: %s", name, &b)
 			}
 		default:
@@ -55,6 +57,18 @@ func TestTableFitsItsWidth(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
 		}
+	}
+}
+
+// In a pipe a table is as wide as its cells: programs and files read it.
+func TestTableIsWholeInAPipe(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	var b bytes.Buffer
+	if err := table.print(&b, nil, [][]string{{"A", "=B", "+C", "D"}, {"a", long, "c", long}}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "a  " + long + "  " + long + "\n"; !strings.HasSuffix(b.String(), want) || strings.ContainsAny(b.String(), "…=+") {
+		t.Errorf("in a pipe: %s", &b)
 	}
 }
 

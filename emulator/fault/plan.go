@@ -167,7 +167,8 @@ type Phase string
 const (
 	Waiting Phase = "waiting" // before From
 	Active  Phase = "active"
-	Over    Phase = "over" // after Until
+	Over    Phase = "over"  // after Until
+	Spent   Phase = "spent" // its Count has been used up, at every BMC that it is about
 )
 
 // Listed is a rule as List returns it.

@@ -181,7 +181,27 @@ func (f *Faults) save() error {
 func (f *Faults) List() []fault.Listed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.plan.List(f.c.Clock.Now())
+	all := f.plan.List(f.c.Clock.Now())
+	for i, r := range all {
+		if r.Phase == fault.Active && r.Count > 0 && r.Hits >= uint64(r.Count)*uint64(f.about(r.Rule)) {
+			all[i].Phase = fault.Spent
+		}
+	}
+	return all
+}
+
+// about returns the number of BMCs that a rule is about. Each of them counts for itself.
+func (f *Faults) about(r fault.Rule) int {
+	if r.BMC == "" {
+		return len(f.c.BMCs)
+	}
+	n := 0
+	for _, name := range f.c.BMCs {
+		if ok, err := path.Match(r.BMC, name); ok && err == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // Add adds a rule. It returns the rule with its ID when it is stored and in force.

@@ -90,3 +90,33 @@ func TestHeldTaskEndsWhenItsRuleIsRemoved(t *testing.T) {
 		t.Errorf("ended tasks (-want +got):\n%s", d)
 	}
 }
+
+// A rule whose count every BMC that it is about has used up is spent.
+func TestRulesAreSpent(t *testing.T) {
+	b := open(t, fault.Rule{ID: "one", BMC: "node-1", Status: 503, Count: 2}, fault.Rule{ID: "all", Status: 500, Count: 1, Path: "/redfish/v1/Systems"}, fault.Rule{ID: "ever", Status: 400, Path: "/x"})
+	phases := func() string {
+		text := ""
+		for _, r := range b.List() {
+			text += r.ID + " " + string(r.Phase) + " "
+		}
+		return text
+	}
+	ask := func(bmc, path string) {
+		b.plan.Decide(fault.Subject{Site: fault.Request, BMC: bmc, Method: "GET", Path: path}, b.clock.Now())
+	}
+	for _, step := range []struct{ bmc, path, want string }{
+		{"", "", "one active all active ever active "},
+		{"node-1", "/x", "one active all active ever active "},
+		{"node-1", "/x", "one spent all active ever active "},
+		{"node-0", "/redfish/v1/Systems", "one spent all active ever active "},
+		{"node-0", "/redfish/v1/Systems", "one spent all active ever active "},
+		{"node-1", "/redfish/v1/Systems", "one spent all spent ever active "},
+	} {
+		if step.bmc != "" {
+			ask(step.bmc, step.path)
+		}
+		if got := phases(); got != step.want {
+			t.Errorf("after %s of %s: %q, want %q", step.path, step.bmc, got, step.want)
+		}
+	}
+}
