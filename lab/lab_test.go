@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,6 +71,15 @@ func TestSettingsAreStoredAndDifferencesNameFlags(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Same = %v, want %q in it", err, want)
 		}
+	}
+	more := got
+	more.With = []string{"hoc"}
+	more.AddFamilies([]string{"nodes", "hoc"})
+	if err := got.Differences(more); err != nil || !slices.Equal(more.With, []string{"hoc", "nodes"}) || !slices.Equal(more.FamiliesBeyond(got), more.With) {
+		t.Errorf("Differences() of added families %q = %v, want none", more.With, err)
+	}
+	if err := more.Differences(got); err == nil || !strings.Contains(err.Error(), "--with is [hoc nodes] there, not []") {
+		t.Errorf("Differences() of families that go = %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, settingsFile), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)

@@ -189,6 +189,22 @@ func (s Settings) Families() []string {
 	return slices.Compact(out)
 }
 
+// AddFamilies adds families to those of the flags. Those of the rack file are not repeated.
+func (s *Settings) AddFamilies(families []string) {
+	have := s.Families()
+	for _, f := range families {
+		if !slices.Contains(have, f) {
+			s.With = append(slices.Clone(s.With), f)
+		}
+	}
+	slices.Sort(s.With)
+}
+
+// FamiliesBeyond returns the families of s that other settings lack.
+func (s Settings) FamiliesBeyond(other Settings) []string {
+	return slices.DeleteFunc(s.Families(), func(f string) bool { return slices.Contains(other.Families(), f) })
+}
+
 // installed returns the families whose kinds an embedded API serves: a lab has no Cluster API, so
 // Elemental brings the kinds of Cluster API's core with it.
 func (s Settings) installed() []string {
@@ -213,7 +229,8 @@ func Profiles() []string {
 }
 
 // Differences returns an error that names the flags in which asked differs from the
-// settings that the lab was created with; nil when there are none.
+// settings that the lab was created with; nil when there are none. Families that are only in
+// asked are none: the lab gets them.
 func (s Settings) Differences(asked Settings) error {
 	var diff []string
 	differ := func(flag string, have, want any) {
@@ -230,7 +247,9 @@ func (s Settings) Differences(asked Settings) error {
 	}
 	if s.Rack == nil && asked.Rack == nil { // a file can say another speed each time
 		differ("--speed", s.Speed, asked.Speed)
-		differ("--with", s.Families(), asked.Families())
+		if len(s.FamiliesBeyond(asked)) > 0 { // families come, and do not go
+			differ("--with", s.Families(), asked.Families())
+		}
 	}
 	if (s.Shards > 0) != (asked.Shards > 0) { // else shards come and go
 		differ("--shards", s.Shards, asked.Shards)
@@ -293,7 +312,7 @@ func AdoptState(dir string, r rackfile.Lab, fresh Settings) error {
 		_, statErr := os.Stat(filepath.Join(dir, KubeDir))
 		s, found, fresh.Kube = Settings{}, false, fresh.Kube && statErr == nil
 	}
-	if found && len(rackfile.Diff(s.Definition(), r)) == 0 {
+	if found && len(rackfile.Diff(s.Definition(), r)) == 0 && len(r.With) == len(s.Families()) { // Diff lets families be added
 		return nil
 	}
 	if !found {

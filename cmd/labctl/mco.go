@@ -82,7 +82,7 @@ func nodesOfPool(ctx context.Context, kube client.Client, pool string) ([]nodeSt
 	err := kube.Get(ctx, client.ObjectKey{Name: pool}, &mcv1.MachineConfigPool{})
 	switch {
 	case meta.IsNoMatchError(err):
-		return nil, fmt.Errorf("this lab lacks the family %s: start one with labctl up --with %s", config.MachineConfig, config.MachineConfig)
+		return nil, fmt.Errorf("this lab lacks the family %s: stop it with labctl down, and start it with labctl up --with %s", config.MachineConfig, config.MachineConfig)
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("there is no MachineConfigPool %q: labctl kubectl get mcp lists them", pool)
 	case err != nil:
@@ -146,7 +146,7 @@ func buildLog(ctx context.Context, kube client.Client, build string) (string, er
 	}
 	if err := kube.Get(ctx, client.ObjectKey{Name: build}, &mcv1.MachineOSBuild{}); err != nil {
 		if meta.IsNoMatchError(err) {
-			return "", fmt.Errorf("this lab lacks the family %s: start one with labctl up --with %s", config.MachineConfig, config.MachineConfig)
+			return "", fmt.Errorf("this lab lacks the family %s: stop it with labctl down, and start it with labctl up --with %s", config.MachineConfig, config.MachineConfig)
 		}
 		return "", fmt.Errorf("there is no MachineOSBuild %q: labctl kubectl get machineosbuilds lists them", build)
 	}

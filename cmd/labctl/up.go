@@ -64,7 +64,7 @@ func newUp(o *options) *cobra.Command {
 		Long: `Start the lab: its BMCs, a Kubernetes API, the controller, the images.
 
 An existing lab starts as it was; flags that differ from those it was made with are
-refused, and so is a state directory with something else than a lab in it. Nothing is applied to the Kubernetes API: hosts.yaml in the
+refused, but --with adds families to it, and so is a state directory with something else than a lab in it. Nothing is applied to the Kubernetes API: hosts.yaml in the
 state directory has a Secret and a BareMetalHost for every server.
 
 With -f the racks come from a file:
@@ -115,7 +115,7 @@ as lab-controller.`,
 				return usage.New(errors.New("--recording-snapshots and --shards exclude each other: labctl snapshot save DIRECTORY saves each shard"))
 			}
 			if st, err := control.NewClient(o.state).Status(c.Context()); err == nil {
-				return f.isUp(c, o, st)
+				return f.isUp(c, o, st, settings)
 			}
 			if f.ready == 0 { // else the process that starts this one has shown it
 				o.showEnding(c.ErrOrStderr())
@@ -147,7 +147,7 @@ as lab-controller.`,
 	fl.StringVar(&f.settings.Kubeconfig, "kubeconfig", "", "kubeconfig of a cluster to use instead of the lab's own Kubernetes API")
 	fl.BoolVar(&f.settings.NoController, "no-controller", false, "do not run the controller: another one works on the hosts")
 	fl.StringVar(&f.settings.ModuleIndex, "module-index", "", "URL or file of the vendor's index of host OS modules; modules without url are beside it")
-	fl.StringSliceVar(&f.settings.With, "with", nil, "families of kinds, with their controllers, beside those of hosts: "+strings.Join(config.Families, ", "))
+	fl.StringSliceVar(&f.settings.With, "with", nil, "families of kinds, with their controllers, beside those of hosts; a lab that is there gets them in addition: "+strings.Join(config.Families, ", "))
 	fl.BoolVar(&f.detach, "detach", false, "return when the lab is ready, and leave it running")
 	fl.BoolVar(&f.view, "view", false, "show the link of the lab's page, as labctl view does")
 	fl.StringVar(&f.record, "recording", "", "file that gets a recording of the lab, without secrets: labctl view FILE shows it; of a lab in shards, one file for each: NAME.shard-0.json.gz for NAME.json.gz")
@@ -171,7 +171,7 @@ as lab-controller.`,
 var atStart = []string{"from", "schemas", "recording", "recording-snapshots", "http2", "ssdp", "agent-image"}
 
 // isUp shows a lab that is up already, which is as the flags ask.
-func (f *upFlags) isUp(c *cobra.Command, o *options, st control.Status) error {
+func (f *upFlags) isUp(c *cobra.Command, o *options, st control.Status, asked lab.Settings) error {
 	for _, name := range atStart {
 		if c.Flags().Changed(name) {
 			return fmt.Errorf("the lab in %s is up already, in process %d, and --%s counts when it starts: stop it first, with labctl down", o.state, st.PID, name)
@@ -179,6 +179,11 @@ func (f *upFlags) isUp(c *cobra.Command, o *options, st control.Status) error {
 	}
 	if speed := f.settings.Speed; c.Flags().Changed("speed") && speed != st.Speed {
 		return fmt.Errorf("the lab in %s is up already, in process %d, at speed %s: stop it first, with labctl down", o.state, st.PID, st.Speed)
+	}
+	if stored, found, err := lab.LoadSettings(o.state); err == nil && found {
+		if lacks := asked.FamiliesBeyond(stored); len(lacks) > 0 {
+			return fmt.Errorf("the lab in %s is up already, in process %d, without %s: stop it with labctl down, and labctl up --with %s adds that", o.state, st.PID, strings.Join(lacks, " and "), strings.Join(lacks, ","))
+		}
 	}
 	if scaled, err := f.scale(c, o, st); scaled || err != nil {
 		return err
@@ -326,7 +331,7 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (lab.Settings, error) {
 		"no-kube":       func() { asked.Kube = f.settings.Kube },
 		"kubeconfig":    func() { asked.Kubeconfig = f.settings.Kubeconfig },
 		"no-controller": func() { asked.NoController = f.settings.NoController },
-		"with":          func() { asked.With = f.settings.With },
+		"with":          func() { asked.With = f.settings.With; asked.AddFamilies(stored.With) },
 		"module-index":  func() { asked.ModuleIndex = f.settings.ModuleIndex },
 	} {
 		if c.Flags().Changed(name) {
@@ -448,65 +453,4 @@ func (f *upFlags) keepUp(ctx context.Context, o *options, s lab.Settings, c lab.
 func stepper(w io.Writer) func(string) {
 	start := time.Now()
 	return func(text string) { fmt.Fprintf(w, "%5.1fs  %s\n", time.Since(start).Seconds(), text) }
-}
-
-// summary prints the summary and, with --view, the link of the lab's page.
-func (f *upFlags) summary(ctx context.Context, o *options, out io.Writer) error {
-	if err := summary(ctx, o, out); err != nil || !f.view || !o.output.text() {
-		return err
-	}
-	st, err := control.NewClient(o.state).Status(ctx)
-	if err == nil && st.View != "" {
-		_, err = fmt.Fprintf(out, "\nThe racks in a browser: %s\n", st.View)
-	}
-	return err
-}
-
-// summary prints what labctl up has started and what to try.
-func summary(ctx context.Context, o *options, out io.Writer) error {
-	st, hosts, err := inspect(ctx, o)
-	if err != nil {
-		return err
-	}
-	if !o.output.text() {
-		return o.output.print(out, st, nil)
-	}
-	fmt.Fprintf(out, "\nThe lab is up, at speed %s. Its BMCs:\n\n", st.Speed)
-	shown := hosts[:min(len(hosts), 10)]
-	rows := [][]string{{"NAME", "REDFISH", "USER", "PASSWORD"}}
-	for _, h := range shown {
-		rows = append(rows, []string{h.Name, h.Redfish, h.Username, h.Password})
-	}
-	if err := table.print(out, nil, rows); err != nil {
-		return err
-	}
-	if n := len(hosts) - len(shown); n > 0 {
-		fmt.Fprintf(out, "and %d more: labctl hosts\n", n)
-	}
-	if len(hosts) == 0 {
-		return nil
-	}
-	command := os.Args[0] // as the user called it
-	if o.state != "" {
-		if def, err := defaultState(); err != nil || def != o.state {
-			command += " --state " + o.state
-		}
-	}
-	fmt.Fprintf(out, "\nCertificate authority of the BMCs: %s\n", hosts[0].CAFile)
-	fmt.Fprintf(out, "  curl --cacert %s -u %s:%s %s\n", hosts[0].CAFile, hosts[0].Username, hosts[0].Password, hosts[0].Redfish)
-	if st.Kubeconfig == "" {
-		return nil
-	}
-	name := hosts[0].Name
-	fmt.Fprintf(out, `
-Kubernetes API: export KUBECONFIG=%[1]s
-  %[2]s kubectl apply -f %[3]s
-  %[2]s kubectl wait bmh/%[4]s --for=jsonpath='{.status.provisioning.state}'=available --timeout=10m
-  %[2]s kubectl patch bmh/%[4]s --type=merge -p '{"spec":{"image":{"url":"%[5]s","checksum":"%[5]s.sha256","checksumType":"sha256","format":"raw"}}}'
-  %[2]s kubectl get bmh -w
-`, st.Kubeconfig, command, filepath.Join(o.state, lab.HostsFile), name, st.Images+lab.DemoImage)
-	if st.Charts != "" {
-		fmt.Fprintf(out, "\nHelm charts: %s, those of %s among them\n", st.Charts, filepath.Join(o.state, lab.ChartsDir))
-	}
-	return nil
 }

@@ -69,3 +69,18 @@ func TestDiffNamesThePart(t *testing.T) {
 		}
 	}
 }
+
+// Families come to a lab that is there, and do not go.
+func TestFamiliesAreAdded(t *testing.T) {
+	a, b := Default(1), Default(1)
+	b.With = []string{"hoc"}
+	if got := Diff(a, b); len(got) != 0 {
+		t.Errorf("Diff() of an added family = %q", got)
+	}
+	if got := Diff(b, a); len(got) != 1 || !strings.Contains(got[0], "with: [hoc] in this lab, [] asked") {
+		t.Errorf("Diff() of a family that goes = %q", got)
+	}
+	if a.Adopt(b); len(a.With) != 1 {
+		t.Errorf("Adopt() leaves %q", a.With)
+	}
+}

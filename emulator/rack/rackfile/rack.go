@@ -268,7 +268,9 @@ func Diff(a, b Lab) []string {
 		return strings.Join(s, ", ")
 	}
 	differ("accounts", names(a), names(b))
-	differ("with", fmt.Sprint(a.With), fmt.Sprint(b.With))
+	if slices.ContainsFunc(a.With, func(family string) bool { return !slices.Contains(b.With, family) }) { // families come, and do not go
+		differ("with", fmt.Sprint(a.With), fmt.Sprint(b.With))
+	}
 	for i := range min(len(a.Accounts), len(b.Accounts)) {
 		x, y := a.Accounts[i], b.Accounts[i]
 		if x.Name == y.Name && y.Password != "" && x.Password != y.Password {
@@ -303,7 +305,7 @@ func (h Host) describe() string {
 func (l *Lab) Adopt(asked Lab) (faults bool) {
 	was, err := json.Marshal(l.Faults)
 	now, err2 := json.Marshal(asked.Faults)
-	l.Speed, l.Listen, l.Timings, l.Faults = asked.Speed, asked.Listen, asked.Timings, asked.Faults
+	l.Speed, l.Listen, l.Timings, l.Faults, l.With = asked.Speed, asked.Listen, asked.Timings, asked.Faults, asked.With
 	return err != nil || err2 != nil || string(was) != string(now)
 }
 
