@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,6 +45,35 @@ func TestEveryPolicyIsBoundAndHasOnlyKnownFields(t *testing.T) {
 	}
 	if len(names) > 0 {
 		t.Errorf("policies without a binding: %v", names)
+	}
+}
+
+// No policy is about a BareMetalHost that is being deleted: its finalizers must go, whatever its
+// specification says.
+func TestPoliciesOnHostsSkipDeletion(t *testing.T) {
+	policies, _, err := Policies(Families...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts := 0
+	for _, p := range policies {
+		var typed admissionv1.ValidatingAdmissionPolicy
+		strictly(t, p, &typed)
+		about := typed.Spec.MatchConstraints != nil && slices.ContainsFunc(typed.Spec.MatchConstraints.ResourceRules, func(r admissionv1.NamedRuleWithOperations) bool {
+			return slices.Contains(r.Resources, "baremetalhosts")
+		})
+		if !about {
+			continue
+		}
+		hosts++
+		if !slices.ContainsFunc(typed.Spec.MatchConditions, func(c admissionv1.MatchCondition) bool {
+			return c.Expression == "!has(object.metadata.deletionTimestamp)"
+		}) {
+			t.Errorf("%s: no match condition leaves out hosts that are being deleted", p.GetName())
+		}
+	}
+	if hosts < 2 {
+		t.Errorf("%d policies are about BareMetalHosts, want two or more", hosts)
 	}
 }
 
