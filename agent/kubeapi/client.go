@@ -25,6 +25,12 @@ const (
 	requestTimeout = 30 * time.Second // limit of one request, in wall time
 	watchTimeout   = 5 * time.Minute  // duration of one watch that the client asks the server for
 	maxBody        = 4 << 20          // bytes of a response; etcd's limit is below it
+
+	// newTokenWait is the longest that the server may refuse a token that it has not yet
+	// accepted, in wall time: it learns of new service accounts and their Secrets by watches,
+	// also after its own start. The client asks again every newTokenRetry.
+	newTokenWait  = 10 * time.Second
+	newTokenRetry = 250 * time.Millisecond
 )
 
 // Files are the files of the agent's system, by absolute paths.
@@ -47,6 +53,7 @@ type Client struct {
 	mu        sync.Mutex
 	token, ca string
 	transport http.RoundTripper
+	judged    bool // the server has accepted the token, or has refused it for newTokenWait
 }
 
 // StatusError is a response with an unexpected status.
@@ -75,7 +82,7 @@ func (c *Client) Load() (changed bool, err error) {
 		return false, fmt.Errorf("tokenFile: %w", err)
 	}
 	if now := strings.TrimSpace(string(token)); now != c.token {
-		c.token, changed = now, true
+		c.token, c.judged, changed = now, false, true
 	}
 	if c.token == "" {
 		return false, fmt.Errorf("tokenFile: %s is empty: write the service account's token to it", c.TokenFile)
@@ -113,9 +120,39 @@ func (c *Client) Close() {
 	}
 }
 
-// send sends a request with the token. When the server refuses the token, or its
-// certificate is not of the authority, the request is sent once more if a file has changed.
+// send sends a request with the token, which it tries for newTokenWait if it is new.
 func (c *Client) send(ctx context.Context, method, path, contentType string, body []byte) (*http.Response, error) {
+	for wait := newTokenWait; ; wait -= newTokenRetry {
+		resp, err := c.attempt(ctx, method, path, contentType, body)
+		refused := HasStatus(err, http.StatusUnauthorized)
+		if refused && wait > 0 && !c.isJudged() {
+			t := time.NewTimer(newTokenRetry)
+			select {
+			case <-t.C:
+				continue
+			case <-ctx.Done():
+				t.Stop()
+				return nil, err
+			}
+		}
+		if refused || err == nil {
+			c.mu.Lock()
+			c.judged = true
+			c.mu.Unlock()
+		}
+		return resp, err
+	}
+}
+
+func (c *Client) isJudged() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.judged
+}
+
+// attempt sends a request with the token. When the server refuses the token, or its
+// certificate is not of the authority, the request is sent once more if a file has changed.
+func (c *Client) attempt(ctx context.Context, method, path, contentType string, body []byte) (*http.Response, error) {
 	c.mu.Lock()
 	loaded := c.transport != nil
 	c.mu.Unlock()
