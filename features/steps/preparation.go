@@ -25,8 +25,8 @@ func (s *scenario) registerPreparation(sc *stepRegistry) {
 	sc.Step(`^controllers are killed and the BMC restarts, (\d+) times, at points drawn from the seed (\d+)$`,
 		"starts a controller; after a number of requests to the BMC kills it and starts another, or restarts the BMC, or both", s.injectFaults)
 	sc.Step(`^the host has the RAID, the settings and the firmware$`, "waits until the host is available and the server has RAID, settings and firmware", s.preparationDone)
-	sc.Step(`^it was never available with only some of them$`,
-		"asserts that the server had none of them while the host was available before, and all of them after", s.preparationNeverPartial)
+	sc.NegativeStep(`^it was never available with only some of them$`,
+		"asserts, once each controller has reconciled every object, that the server had none of them while the host was available before, and all of them after", s.preparationNeverPartial)
 }
 
 // preparation is a change of RAID, settings and firmware. Whenever the host is
@@ -192,7 +192,10 @@ func (s *scenario) preparationDone(ctx context.Context) error {
 	})
 }
 
-func (s *scenario) preparationNeverPartial() error {
+func (s *scenario) preparationNeverPartial(ctx context.Context) error {
+	if err := s.letControllersAct(ctx); err != nil {
+		return err
+	}
 	s.preparation.stop()
 	s.preparation.done.Wait()
 	if s.preparation.failed == nil && !s.preparation.started {

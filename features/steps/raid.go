@@ -37,7 +37,7 @@ func (s *scenario) registerRAID(sc *stepRegistry) {
 		})
 	})
 	sc.Step(`^the host is prepared with the RAID$`, "waits until the host is available and status.provisioning.raid equals spec.raid", s.isPrepared)
-	sc.Step(`^the host has no root device hints$`, "asserts that status.provisioning.rootDeviceHints is empty", s.hasNoHints)
+	sc.NegativeStep(`^the host has no root device hints$`, "asserts, once each controller has reconciled every object, that status.provisioning.rootDeviceHints is empty", s.hasNoHints)
 	sc.Step(`^the host's error message contains "([^"]*)"$`, "waits until errorMessage contains this text", s.errorMessageContains)
 	sc.Step(`^the server has the volumes "([^"]*)"$`, "asserts the levels of the volumes of the server's RAID controllers, in order", s.hasVolumes)
 	sc.NegativeStep(`^the server has no volumes$`, "asserts, once each controller has reconciled every object, that the server's RAID controllers have no volumes", func(ctx context.Context) error {
@@ -57,13 +57,19 @@ func (s *scenario) registerRAID(sc *stepRegistry) {
 	})
 	sc.Step(`^"([^"]*)" is written to volume (\d+)$`, "writes a text to the middle of the volume", s.writeVolume)
 	sc.Step(`^volume (\d+) holds "([^"]*)"$`, "asserts the text in the middle of the volume", s.volumeHolds)
-	sc.Step(`^volume (\d+) cannot be read$`, "asserts that reading the volume fails and returns no bytes", s.volumeFails)
+	sc.NegativeStep(`^volume (\d+) cannot be read$`, "asserts, once each controller has reconciled every object, that reading the volume fails and returns no bytes", s.volumeFails)
 	sc.Step(`^volume (\d+) is (healthy|degraded)$`, "waits until the volume is healthy or degraded", s.volumeHasHealth)
 	sc.Step(`^(\d+) of the (?:other )?drives of volume (\d+) fail$`, "lets so many healthy drives of the volume fail", s.failDrives)
 	sc.Step(`^the failed drives are replaced$`, "pulls each failed drive, and inserts a new one into its bay", s.replaceDrives)
 	sc.Step(`^100 hours pass$`, "lets a hundred hours of the lab's time pass, likewise", func(ctx context.Context) error { return s.pass(ctx, 100*time.Hour) })
 	sc.Step(`^all disks hold the image at the data offset of md$`, "compares each disk's bytes at the data offset of the first array with the image, as above", s.disksHoldMirror)
-	sc.Step(`^the server's disks hold (no )?software RAID$`, "looks for the superblock of the first array of md on each disk", func(no string) error { return s.disksHoldArray(no == "") })
+	sc.Step(`^the server's disks hold software RAID$`, "looks for the superblock of the first array of md on each disk", func() error { return s.disksHoldArray(true) })
+	sc.NegativeStep(`^the server's disks hold no software RAID$`, "asserts, once each controller has reconciled every object, that no disk has that superblock", func(ctx context.Context) error {
+		if err := s.letControllersAct(ctx); err != nil {
+			return err
+		}
+		return s.disksHoldArray(false)
+	})
 	sc.Step(`^the first disk is pulled$`, "takes the first disk out of its bay", func(ctx context.Context) error {
 		return s.host().PullDrive(ctx, s.machine().Identity.Storage[0].Drives[0].ID)
 	})
@@ -116,6 +122,9 @@ func (s *scenario) isPrepared(ctx context.Context) error {
 }
 
 func (s *scenario) hasNoHints(ctx context.Context) error {
+	if err := s.letControllersAct(ctx); err != nil {
+		return err
+	}
 	h, err := s.read(ctx)
 	if err == nil && h.Status.Provisioning.RootDeviceHints != nil {
 		err = fmt.Errorf("the host has %+v", h.Status.Provisioning.RootDeviceHints)
@@ -224,7 +233,10 @@ func (s *scenario) volumeHolds(n int, text string) error {
 	return s.deviceHoldsImage(v.Device(), v.Size()/2, []byte(text))
 }
 
-func (s *scenario) volumeFails(n int) error {
+func (s *scenario) volumeFails(ctx context.Context, n int) error {
+	if err := s.letControllersAct(ctx); err != nil {
+		return err
+	}
 	v, err := s.volume(n)
 	if err != nil {
 		return err

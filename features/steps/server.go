@@ -22,8 +22,8 @@ func (s *scenario) registerServers(sc *stepRegistry) {
 	sc.Step(`^the server's virtual CD is empty$`, "asserts that no virtual media slot has an image", s.cdIsEmpty)
 	sc.Step(`^the server has no boot override$`, "asserts that the boot order alone decides", func() error { return s.override(machine.Disabled) })
 	sc.Step(`^the server's boot override is continuous$`, "asserts that the boot override is for every boot", func() error { return s.override(machine.Continuous) })
-	sc.Step(`^the server's disks have no partition table$`, "asserts that the first and last mebibyte of each disk are zero", s.disksAreBlank)
-	sc.Step(`^the server's first disk does not boot$`, "asserts that the disk's bytes are not bootable", s.firstDiskDoesNotBoot)
+	sc.NegativeStep(`^the server's disks have no partition table$`, "asserts, once each controller has reconciled every object, that the first and last mebibyte of each disk are zero", s.disksAreBlank)
+	sc.NegativeStep(`^the server's first disk does not boot$`, "asserts, once each controller has reconciled every object, that the disk's bytes are not bootable", s.firstDiskDoesNotBoot)
 	sc.NegativeStep(`^the server booted the agent once for the image$`, "asserts, once each controller has reconciled every object, two boots since the image was set: agent and image", s.bootedOnce)
 	sc.Step(`^somebody powers the server off at its BMC$`, "switches the server off at its BMC, and not by spec.online", s.switchOffAtBMC)
 	sc.Step(`^the server is on$`, "waits until the server has power", s.isOn)
@@ -225,7 +225,10 @@ func (s *scenario) disk(i int) (io.ReaderAt, int64, error) {
 	return m, d.Capacity, err
 }
 
-func (s *scenario) disksAreBlank() error {
+func (s *scenario) disksAreBlank(ctx context.Context) error {
+	if err := s.letControllersAct(ctx); err != nil {
+		return err
+	}
 	drives := s.machine().Identity.Storage[0].Drives
 	if len(drives) == 0 {
 		return errors.New("the server has no disk")
@@ -250,7 +253,10 @@ func (s *scenario) disksAreBlank() error {
 	return nil
 }
 
-func (s *scenario) firstDiskDoesNotBoot() error {
+func (s *scenario) firstDiskDoesNotBoot(ctx context.Context) error {
+	if err := s.letControllersAct(ctx); err != nil {
+		return err
+	}
 	m, size, err := s.disk(0)
 	if err != nil {
 		return err
