@@ -65,7 +65,7 @@ var families = []Family{
 			"./controller/drain", "./controller/nodes/...", "./controller/webhook", "./controller/mosk/...", "./agent/lcm/...", "./guest/...",
 		},
 		Suites: []string{
-			"./controller/mosk/provider/hoc", "./controller/mosk/provider/machines", "./controller/mosk/lcm", "./agent/lcm", "./scenarios/lcm",
+			"./controller/mosk/provider/hoc", "./controller/mosk/provider/machines", "./controller/mosk/lcm", "./agent/lcm", "./guest/sandbox", "./scenarios/lcm",
 		},
 		Rules:      []string{"controller/config/hoc"},
 		RuleSuites: []string{"./controller/kube"},
