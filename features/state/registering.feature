@@ -138,7 +138,8 @@ Feature: registering
     When the operator registers the server by "redfish-virtualmedia" without its MAC address
     Then the host reports "registration error"
     And the host's error message contains "<reason>"
-    And the host's error message contains "is that of BareMetalHost default/node-0-twin"
+    And the host's error message contains "is that of BareMetalHost default/"
+    And the host's error message contains "-twin"
     And the host stays "registering"
     And the server has booted "agent from Pxe 1"
 
