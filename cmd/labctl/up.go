@@ -331,8 +331,12 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (lab.Settings, error) {
 		"no-kube":       func() { asked.Kube = f.settings.Kube },
 		"kubeconfig":    func() { asked.Kubeconfig = f.settings.Kubeconfig },
 		"no-controller": func() { asked.NoController = f.settings.NoController },
-		"with":          func() { asked.With = f.settings.With; asked.AddFamilies(stored.With) },
-		"module-index":  func() { asked.ModuleIndex = f.settings.ModuleIndex },
+		"with": func() {
+			if asked.With = f.settings.With; len(asked.With) > 0 { // families come, and do not go
+				asked.AddFamilies(stored.With)
+			}
+		},
+		"module-index": func() { asked.ModuleIndex = f.settings.ModuleIndex },
 	} {
 		if c.Flags().Changed(name) {
 			take()
