@@ -108,8 +108,8 @@ func validate(annotations map[string]string) (warnings []string, errs []error) {
 		if err != nil {
 			errs = append(errs, err)
 		}
-		if len(unknown) > 0 {
-			warnings = append(warnings, fmt.Sprintf("ignored in the annotation %s: %v", key, errors.Join(unknown...)))
+		if len(unknown) > 0 { // in one line: the API drops a warning of several without a word
+			warnings = append(warnings, fmt.Sprintf("ignored in the annotation %s: %v", key, utilerrors.NewAggregate(unknown)))
 		}
 	}
 	return warnings, errs

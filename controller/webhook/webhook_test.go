@@ -13,6 +13,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	registrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
@@ -112,6 +113,9 @@ func TestAnnotationsOfALaterReleaseAreTakenWithAWarning(t *testing.T) {
 			if !strings.Contains(answer.Warnings[i], field) {
 				t.Errorf("the warning %q does not name %s", answer.Warnings[i], field)
 			}
+		}
+		if _, err := utilnet.NewWarningHeader(299, "-", answer.Warnings[i]); err != nil {
+			t.Errorf("the API drops the warning %q: %v", answer.Warnings[i], err)
 		}
 	}
 	if answer := answerTo(t, map[string]string{details: `{"hostname":"x"}`}); len(answer.Warnings) > 0 {

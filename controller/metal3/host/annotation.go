@@ -3,13 +3,13 @@ package host
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
 
@@ -163,5 +163,5 @@ func (r *Reconciler) adoptHardware(ctx context.Context, h *metal3.BareMetalHost)
 // warnUnknown publishes a Warning that names the fields of an annotation that this
 // release does not know.
 func (r *Reconciler) warnUnknown(ctx context.Context, h *metal3.BareMetalHost, reason, key string, unknown []error) {
-	r.warn(ctx, h, reason, "ignored in the annotation "+key+": "+errors.Join(unknown...).Error())
+	r.warn(ctx, h, reason, "ignored in the annotation "+key+": "+utilerrors.NewAggregate(unknown).Error())
 }
