@@ -4,9 +4,7 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/controller/config"
@@ -19,17 +17,10 @@ func TestChartsNeedARightToTheirAccount(t *testing.T) {
 	api := start(t, Config{Dir: t.TempDir(), Families: []string{config.HOC}})
 	admin := clientFor(t, api.RESTConfig())
 	ns := freshNamespace(t, admin)
-	create(t, admin, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tenant"}, Rules: []rbacv1.PolicyRule{
+	tenant := tenantOf(t, api.RESTConfig(), map[string][]rbacv1.PolicyRule{ns: {
 		{APIGroups: []string{"cluster.k8s.io", "lcm.mirantis.com"}, Resources: []string{"clusters", "helmbundles"}, Verbs: []string{"get", "create", "patch"}},
 		{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"team"}, Verbs: []string{"impersonate"}},
 	}})
-	create(t, admin, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tenant"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "tenant"},
-		Subjects: []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: "tenant"}},
-	})
-	as := rest.CopyConfig(api.RESTConfig())
-	as.Impersonate.UserName = "tenant"
-	tenant := clientFor(t, as)
 	bundle := func(name, spec string) client.Object {
 		return parsed(t, "lcm.mirantis.com/v1alpha1", "HelmBundle", ns, `{"metadata":{"name":"`+name+`"},"spec":`+spec+`}`)
 	}

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,21 +14,10 @@ import (
 func foreignProfiles(t *testing.T, config *rest.Config, ns string) {
 	admin := clientFor(t, config)
 	other := freshNamespace(t, admin)
-	create(t, admin, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "machines"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"cluster.k8s.io"}, Resources: []string{"machines"}, Verbs: []string{"get", "create", "patch"}},
-	}})
-	create(t, admin, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: other, Name: "profiles"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"metal3.io"}, Resources: []string{"baremetalhostprofiles"}, ResourceNames: []string{"shared"}, Verbs: []string{"get"}},
-	}})
-	for namespace, role := range map[string]string{ns: "machines", other: "profiles"} {
-		create(t, admin, &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: role}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
-			Subjects: []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: "tenant"}},
-		})
-	}
-	as := rest.CopyConfig(config)
-	as.Impersonate.UserName = "tenant"
-	tenant := clientFor(t, as)
+	tenant := tenantOf(t, config, map[string][]rbacv1.PolicyRule{
+		ns:    {{APIGroups: []string{"cluster.k8s.io"}, Resources: []string{"machines"}, Verbs: []string{"get", "create", "patch"}}},
+		other: {{APIGroups: []string{"metal3.io"}, Resources: []string{"baremetalhostprofiles"}, ResourceNames: []string{"shared"}, Verbs: []string{"get"}}},
+	})
 	names := func(name, profile, namespace string) client.Object {
 		return parsed(t, "cluster.k8s.io/v1alpha1", "Machine", ns, `{"metadata":{"name":"`+name+`"},"spec":{"providerSpec":{"value":{"hostSelector":{},"bareMetalHostProfile":{"name":"`+profile+`","namespace":"`+namespace+`"}}}}}`)
 	}
