@@ -88,7 +88,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// A wrong command line is one to lab-agent as it is to labctl, with what is meant.
+// lab-agent refuses a wrong command line as labctl does, and suggests the nearest name.
 func TestWrongCommandLines(t *testing.T) {
 	for line, want := range map[string]string{
 		"inventroy":             `lab-agent has no command "inventroy". Did you mean inventory?`,

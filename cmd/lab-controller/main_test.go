@@ -363,7 +363,7 @@ func TestElementalAPI(t *testing.T) {
 	}
 }
 
-// A wrong command line is one to lab-controller as it is to labctl, with what is meant.
+// lab-controller refuses a wrong command line as labctl does, and suggests the nearest name.
 func TestWrongCommandLines(t *testing.T) {
 	for line, want := range map[string]string{
 		"prob":                         `lab-controller has no command "prob". Did you mean probe?`,

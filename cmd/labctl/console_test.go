@@ -45,7 +45,7 @@ func TestTypistHandlesTildeCommands(t *testing.T) {
 	}
 }
 
-// Enter on a server that is off or has halted says what it does, before it does it.
+// The console says before Enter reaches a server that is off, or has halted, what the key does there.
 func TestEnterOnASleepingServerIsExplained(t *testing.T) {
 	for _, tt := range []struct {
 		power, phase, want string

@@ -62,8 +62,8 @@ func byContext(ctx context.Context, err error) bool {
 	return err == nil || errors.Is(err, context.Cause(ctx)) || errors.Is(err, context.Canceled)
 }
 
-// goodbye says, when a signal has ended ctx, what has become of the lab, and returns the exit
-// status for that in place of an error that says no more than that.
+// goodbye prints text when a signal has ended ctx, and then returns the exit status of a signal in
+// place of an error that only repeats it.
 func goodbye(ctx context.Context, w io.Writer, err error, text string, args ...any) error {
 	if ctx.Err() == nil || !byContext(ctx, err) {
 		return err

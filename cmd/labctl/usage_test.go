@@ -79,8 +79,8 @@ func TestEveryCommandRefusesWrongCommandLines(t *testing.T) {
 	})
 }
 
-// Values of flags and arguments that the type of a flag lets through are refused with exit
-// status 2, too, and the message names the flag, the value and what is allowed.
+// labctl refuses values that the type of a flag lets through with exit status 2, too, and names the
+// flag, the value and the allowed ones.
 func TestWrongValuesAreWrongCommandLines(t *testing.T) {
 	l := startLab(t, 1)
 	for line, want := range map[string]string{

@@ -1,6 +1,6 @@
 // Package usage makes the commands of a program answer a wrong command line alike: with an
-// error that names the argument or the flag, what is nearest to it, and the exit status 2. It
-// knows no program and no command.
+// error that names the argument or the flag and suggests the nearest one, and with the exit status
+// 2. It knows no program and no command.
 package usage
 
 import (
@@ -208,7 +208,7 @@ func checkFlags(c *cobra.Command) error {
 	return New(err)
 }
 
-// wrongGroup says what is wrong with a group of flags, or returns "".
+// wrongGroup returns the problem of a group of flags; "" when it has none.
 func wrongGroup(f *pflag.FlagSet, kind string, group []string) string {
 	var given, missing, all []string
 	for _, name := range slices.Sorted(slices.Values(group)) {

@@ -70,8 +70,8 @@ func (e *Ending) String() string {
 // lab.
 func Last(dir string) (*Ending, error) { return last(dir, bootID(), outOfMemoryKills) }
 
-// last is Last on a computer that was started as boot, and whose kernel counts in a file what it
-// has killed for lack of memory.
+// last does what Last does, for the boot of a computer. outOfMemory reads a file in which the kernel
+// counts the processes that it has killed for lack of memory.
 func last(dir, boot string, outOfMemory func(file string) int64) (*Ending, error) {
 	b, err := os.ReadFile(filepath.Join(dir, ProcessFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -21,7 +21,7 @@ const diskFix = "restore a snapshot (labctl snapshot restore FILE), or reset the
 // acceptFix is a choice when the store is opened.
 const acceptFix = ", or go on with what is there (labctl up --accept-loss)"
 
-// diskRecord says what the file of a drive must have. The files of a lab that was closed are
+// diskRecord has the least that the file of a drive must hold. The files of a lab that was closed are
 // listed (package integrity), but not those of a lab that was killed: an empty file would be an
 // empty drive, and one that was cut after the last sector would have no system's files.
 type diskRecord struct {
