@@ -130,7 +130,7 @@ func relative(dir, file string) (string, error) {
 		file, err = filepath.Rel(dir, file)
 	}
 	if err != nil {
-		return "", fmt.Errorf("features: the link of a recording: %w", err)
+		return "", fmt.Errorf("the link of a recording: %w", err)
 	}
 	return (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath(), nil
 }
@@ -140,7 +140,7 @@ func relative(dir, file string) (string, error) {
 func writeHTML(out io.Writer, cucumber []byte, recorded []steps.Recorded, dir string) error {
 	var all []feature
 	if err := json.Unmarshal(cucumber, &all); err != nil {
-		return fmt.Errorf("features: results: %w", err)
+		return fmt.Errorf("results: %w", err)
 	}
 	if err := link(all, recorded, dir); err != nil {
 		return err
@@ -162,7 +162,7 @@ func writeHTML(out io.Writer, cucumber []byte, recorded []steps.Recorded, dir st
 		}
 	}
 	if err := report.Execute(out, sum); err != nil {
-		return fmt.Errorf("features: %w", err)
+		return err
 	}
 	return nil
 }

@@ -134,7 +134,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return errors.Join(fmt.Errorf("features: interrupted after %d of %d scenarios", t.done, t.total), err)
+		return errors.Join(fmt.Errorf("interrupted after %d of %d scenarios", t.done, t.total), err)
 	case status != 0:
 		return errors.Join(ErrFailed, err)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // errSevered is what a client gets whose connection to the Kubernetes API was severed.
-var errSevered = errors.New("lab: the connection to the Kubernetes API is severed")
+var errSevered = errors.New("the connection to the Kubernetes API is severed")
 
 // apiConnection is the connection of one set of controllers to the Kubernetes API:
 // all requests of clients whose configuration is wrapped in it. It is above the

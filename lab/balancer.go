@@ -35,11 +35,11 @@ func (l *Lab) dialControl(ctx context.Context, b loadbalancer.Backend) (net.Conn
 	all := l.Hosts()
 	i := slices.IndexFunc(all, func(x control.Host) bool { return strings.EqualFold(x.BootMACAddress, h.Spec.BootMACAddress) })
 	if i < 0 {
-		return nil, fmt.Errorf("lab: no server of the lab has the MAC address %s of BareMetalHost %s", h.Spec.BootMACAddress, h.Name)
+		return nil, fmt.Errorf("no server of the lab has the MAC address %s of BareMetalHost %s", h.Spec.BootMACAddress, h.Name)
 	}
 	server, ok := l.rack.Host(all[i].Name)
 	if !ok {
-		return nil, fmt.Errorf("lab: the lab has no server %s", all[i].Name)
+		return nil, fmt.Errorf("the lab has no server %s", all[i].Name)
 	}
 	system, err := l.agents.systems.of(ctx, server)
 	if err != nil {
@@ -51,7 +51,7 @@ func (l *Lab) dialControl(ctx context.Context, b loadbalancer.Backend) (net.Conn
 	}
 	api, err := url.Parse(config.Host)
 	if err != nil {
-		return nil, fmt.Errorf("lab: the Kubernetes API: %w", err)
+		return nil, fmt.Errorf("the Kubernetes API: %w", err)
 	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", api.Host)

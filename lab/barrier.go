@@ -44,7 +44,7 @@ func (l *Lab) Pass(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	if err := c.queues.Pass(ctx); err != nil {
-		return fmt.Errorf("lab: the controllers have not reconciled every object: %w", err)
+		return fmt.Errorf("the controllers have not reconciled every object: %w", err)
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func (l *Lab) awaitDueTimers(ctx context.Context) error {
 		return !some || due.After(now), nil
 	})
 	if err != nil {
-		return fmt.Errorf("lab: the timers that are due have not fired: %w", err)
+		return fmt.Errorf("the timers that are due have not fired: %w", err)
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (l *Lab) awaitCache(ctx context.Context, cache client.Reader) error {
 			return missing == "", err
 		})
 		if err != nil {
-			return fmt.Errorf("lab: the controllers have not seen %T %s: %w", kind, missing, err)
+			return fmt.Errorf("the controllers have not seen %T %s: %w", kind, missing, err)
 		}
 	}
 	return nil
@@ -129,7 +129,7 @@ func versions(ctx context.Context, from client.Reader, kind client.ObjectList) (
 		in = append(in, client.InNamespace(Namespace))
 	}
 	if err := from.List(ctx, list, in...); err != nil {
-		return nil, fmt.Errorf("lab: list %T: %w", kind, err)
+		return nil, fmt.Errorf("list %T: %w", kind, err)
 	}
 	out := map[client.ObjectKey]version{}
 	err := meta.EachListItem(list, func(o runtime.Object) error {

@@ -25,7 +25,7 @@ func (l *Lab) withCharts(others http.Handler) (http.Handler, error) {
 	}
 	dir := filepath.Join(l.cfg.Dir, ChartsDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("lab: charts: %w", err)
+		return nil, fmt.Errorf("charts: %w", err)
 	}
 	s, err := charts.New(charts.Config{Dir: dir, Log: l.cfg.Log, Enter: l.clock.Enter})
 	if err != nil {

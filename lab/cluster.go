@@ -59,7 +59,7 @@ func (l *Lab) startEmbeddedAPI(ctx context.Context) (cluster, error) {
 		case <-ctx.Done():
 			return nil
 		case <-api.Done():
-			return fmt.Errorf("lab: the Kubernetes API has ended: %w", api.Err())
+			return fmt.Errorf("the Kubernetes API has ended: %w", api.Err())
 		}
 	})
 	return cluster{api: api.RESTConfig(), kubeconfig: api.Kubeconfig()}, nil

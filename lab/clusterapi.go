@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/go-logr/logr"
@@ -24,7 +23,7 @@ func (l *Lab) startClusterAPI(context.Context) error {
 		Work: queue.Work{Clock: labClock{l.clock}, Workers: 2, Enter: l.clock.Enter, ClientClock: clientClock{l.clock}},
 	})
 	if err != nil {
-		return fmt.Errorf("lab: %w", err)
+		return err
 	}
 	l.run(core.Run)
 	return nil

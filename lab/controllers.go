@@ -113,22 +113,22 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 		}
 	}()
 	if s.inband, err = listenPatiently(ctx, c.Patience, c.Inband, c.Log); err != nil {
-		return nil, fmt.Errorf("lab: the server for agents: %w", err)
+		return nil, fmt.Errorf("the server for agents: %w", err)
 	}
 	if s.boot, err = listenPatiently(ctx, c.Patience, c.Boot, c.Log); err != nil {
-		return nil, fmt.Errorf("lab: the boot media server: %w", err)
+		return nil, fmt.Errorf("the boot media server: %w", err)
 	}
 	if s.secure, err = listenPatiently(ctx, c.Patience, c.SecureBoot, c.Log); err != nil {
-		return nil, fmt.Errorf("lab: the boot media server (HTTPS): %w", err)
+		return nil, fmt.Errorf("the boot media server (HTTPS): %w", err)
 	}
 	if s.net, err = (netboot.Ports{DHCP: loopback, TFTP: loopback}).Listen(ctx); err != nil {
-		return nil, fmt.Errorf("lab: the provisioning network: %w", err)
+		return nil, fmt.Errorf("the provisioning network: %w", err)
 	}
 	c.Net.Serve(portOf(s.net.DHCP), portOf(s.net.TFTP).Port())
 	var elemental *manager.Elemental
 	if c.Elemental != "" {
 		if s.elemental, err = listenPatiently(ctx, c.Patience, c.Elemental, c.Log); err != nil {
-			return nil, fmt.Errorf("lab: the Elemental API: %w", err)
+			return nil, fmt.Errorf("the Elemental API: %w", err)
 		}
 		elemental = &manager.Elemental{
 			Endpoint: manager.Endpoint{URL: "https://" + s.elemental.Addr().String(), Listener: s.elemental, Certificate: c.ElementalCertificate}, CA: c.LabCA, Seed: Seed,
@@ -161,7 +161,7 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 	if !s.set.Wait(ctx) {
 		s.stop()
 		<-s.ended
-		return nil, fmt.Errorf("lab: the controllers did not start: %w", cmp.Or(s.err, context.Cause(ctx)))
+		return nil, fmt.Errorf("the controllers did not start: %w", cmp.Or(s.err, context.Cause(ctx)))
 	}
 	return s, nil
 }
@@ -208,13 +208,13 @@ func (l *Lab) StartControllers(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.controllers != nil {
-		return errors.New("lab: the controllers run already")
+		return errors.New("the controllers run already")
 	}
 	l.cfg.Progress("the controllers")
 	if l.identity.Key == nil {
 		dir := filepath.Join(l.cfg.Dir, controllerDir)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("lab: %w", err)
+			return err
 		}
 		var err error
 		if l.identity, err = inband.LoadIdentity(dir, clock.Wall(), net.IPv4(127, 0, 0, 1)); err != nil {
@@ -227,7 +227,7 @@ func (l *Lab) StartControllers(ctx context.Context) error {
 	}
 	ca, err := os.ReadFile(l.rack.CAFile())
 	if err != nil {
-		return fmt.Errorf("lab: %w", err)
+		return err
 	}
 	registrations := "" // no Elemental API
 	if slices.Contains(l.cfg.Settings.Families(), config.Elemental) {
@@ -268,7 +268,7 @@ func (l *Lab) StartControllers(ctx context.Context) error {
 		current := l.controllers == s
 		l.mu.Unlock()
 		if current && l.ctx.Err() == nil {
-			l.stop(fmt.Errorf("lab: the controllers have ended: %w", s.err))
+			l.stop(fmt.Errorf("the controllers have ended: %w", s.err))
 		}
 	})
 	return nil

@@ -57,11 +57,11 @@ func Seed(r *elementalv1.ElementalRegistration) (netboot.Seed, error) {
 	}
 	b, err := json.Marshal(r.Spec.Config.Elemental)
 	if err != nil {
-		return netboot.Seed{}, fmt.Errorf("lab: registration %s: %w", r.Name, err)
+		return netboot.Seed{}, fmt.Errorf("registration %s: %w", r.Name, err)
 	}
 	var f elemental.File
 	if err := json.Unmarshal(b, &f); err != nil {
-		return netboot.Seed{}, fmt.Errorf("lab: registration %s: %w", r.Name, err)
+		return netboot.Seed{}, fmt.Errorf("registration %s: %w", r.Name, err)
 	}
 	metaData, userData, err := elementalsim.SeedData(f)
 	if err != nil {

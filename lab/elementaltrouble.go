@@ -69,22 +69,22 @@ func (l *Lab) ReplaceElementalCertificate(otherAuthority bool) error {
 		}
 		ca, err := os.ReadFile(l.rack.CAFile())
 		if err != nil {
-			return fmt.Errorf("lab: %w", err)
+			return err
 		}
 		l.setElementalServer(&elementalServer{c, string(ca)})
 		return nil
 	}
 	dir := filepath.Join(l.cfg.Dir, otherAuthorityDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("lab: %w", err)
+		return err
 	}
 	a, err := network.OpenAuthority(dir, "other")
 	if err != nil {
-		return fmt.Errorf("lab: %w", err)
+		return err
 	}
 	c, err := a.Issue(network.ServerCertificate{Host: "registration server", Addr: loopback.Addr(), Kind: bmc.P256})
 	if err != nil {
-		return fmt.Errorf("lab: certificate of the registration server: %w", err)
+		return fmt.Errorf("certificate of the registration server: %w", err)
 	}
 	l.setElementalServer(&elementalServer{c, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate().Raw}))})
 	return nil

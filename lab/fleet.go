@@ -48,7 +48,7 @@ func (l *Lab) startGateway(ctx context.Context) error {
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", c.Address)
 	if err != nil {
-		return fmt.Errorf("lab: the gateway: %w", err)
+		return fmt.Errorf("the gateway: %w", err)
 	}
 	cert, err := l.rack.NamedCertificate(gateway.Name, c.Name, ln.Addr().(*net.TCPAddr).AddrPort().Addr().Unmap())
 	if err == nil {
@@ -58,7 +58,7 @@ func (l *Lab) startGateway(ctx context.Context) error {
 			return nil
 		}
 	}
-	return errors.Join(fmt.Errorf("lab: the gateway: %w", err), ln.Close())
+	return errors.Join(fmt.Errorf("the gateway: %w", err), ln.Close())
 }
 
 // findBMC returns where the BMC of a host is.

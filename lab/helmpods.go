@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/go-logr/logr"
@@ -49,7 +48,7 @@ func (l *Lab) helmPods(api *rest.Config) (run func(context.Context) error, err e
 		Work: queue.Work{Clock: labClock{l.clock}, Enter: l.clock.Enter, ClientClock: clientClock{l.clock}},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("lab: %w", err)
+		return nil, err
 	}
 	return p.Run, nil
 }

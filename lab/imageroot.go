@@ -32,7 +32,7 @@ import (
 func RootCache() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("lab: the cache of images: %w: set HOME or XDG_CACHE_HOME", err)
+		return "", fmt.Errorf("the cache of images: %w: set HOME or XDG_CACHE_HOME", err)
 	}
 	return filepath.Join(dir, "metalab", "roots"), nil
 }
@@ -247,7 +247,7 @@ func firstBootFiles(r *rootfs.Root) (cloudinit.Root, error) {
 	}
 	for _, dir := range firstBootDirs {
 		if err := fs.WalkDir(d.FS(), dir, add); err != nil {
-			return nil, fmt.Errorf("lab: the files of an image: %w", err)
+			return nil, fmt.Errorf("the files of an image: %w", err)
 		}
 	}
 	root := rootOf(t)
@@ -280,7 +280,7 @@ func (s *diskStore) Load() ([]byte, error) {
 		return b, err
 	}
 	if len(b) < headLength {
-		return nil, errors.New("lab: the files of a system are cut off")
+		return nil, errors.New("the files of a system are cut off")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

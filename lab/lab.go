@@ -147,13 +147,13 @@ type Lab struct {
 	closers    []func() error // called in reverse order
 }
 
-var errStopped = errors.New("lab: stopped")
+var errStopped = errors.New("the lab has stopped")
 
 // Start starts a Lab. It returns when the BMCs answer, the Kubernetes API is
 // ready and the controllers run.
 func Start(ctx context.Context, c Config) (_ *Lab, err error) {
 	if err := c.Settings.Validate(); err != nil {
-		return nil, fmt.Errorf("lab: %w", err)
+		return nil, err
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -280,7 +280,7 @@ func (l *Lab) startImages(ctx context.Context) error {
 	}
 	listener, err := listenWhereBefore(ctx, l.ports.Images, l.cfg.Log)
 	if err != nil {
-		return fmt.Errorf("lab: the server of the images: %w", err)
+		return fmt.Errorf("the server of the images: %w", err)
 	}
 	l.images, l.ports.Images = listener, listener.Addr().String()
 	l.agents.systems.image = func() string { return l.ImagesURL() + DemoImage }
@@ -299,7 +299,7 @@ func (l *Lab) startImages(ctx context.Context) error {
 		return err
 	}
 	if listener, err = listenWhereBefore(ctx, l.ports.SecureImages, l.cfg.Log); err != nil {
-		return fmt.Errorf("lab: the server of the images by HTTPS: %w", err)
+		return fmt.Errorf("the server of the images by HTTPS: %w", err)
 	}
 	l.ports.SecureImages = listener.Addr().String()
 	l.serve(tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{*cert}, MinVersion: tls.VersionTLS12}), h)
@@ -310,7 +310,7 @@ func (l *Lab) startImages(ctx context.Context) error {
 func (l *Lab) certificate(name string) (*tls.Certificate, error) {
 	c, err := l.rack.Certificate(name, loopback.Addr())
 	if err != nil {
-		return nil, fmt.Errorf("lab: certificate of the %s: %w", name, err)
+		return nil, fmt.Errorf("certificate of the %s: %w", name, err)
 	}
 	return c, nil
 }
@@ -404,7 +404,7 @@ func (l *Lab) SecureImagesURL() string {
 // APIConfig returns a configuration of clients of the Kubernetes API, with all rights.
 func (l *Lab) APIConfig() (*rest.Config, error) {
 	if l.kube.api == nil {
-		return nil, errors.New("lab: the lab has no Kubernetes API")
+		return nil, errors.New("the lab has no Kubernetes API")
 	}
 	return rest.CopyConfig(l.kube.api), nil
 }

@@ -57,20 +57,20 @@ func (l *Lab) startMachineConfig(ctx context.Context) error {
 	}
 	listener, err := listenWhereBefore(ctx, l.ports.Registry, l.cfg.Log)
 	if err != nil {
-		return fmt.Errorf("lab: the registry: %w", err)
+		return fmt.Errorf("the registry: %w", err)
 	}
 	l.registry, l.ports.Registry = s, listener.Addr().String()
 	l.serve(listener, s)
 	base, err := l.pushBase(ctx)
 	if err != nil {
-		return fmt.Errorf("lab: the base image: %w", err)
+		return fmt.Errorf("the base image: %w", err)
 	}
 	c, err := l.Kubernetes()
 	if err != nil {
 		return err
 	}
 	if err := l.createMachineConfig(ctx, c, base); err != nil {
-		return fmt.Errorf("lab: machine configuration: %w", err)
+		return fmt.Errorf("machine configuration: %w", err)
 	}
 	return nil
 }

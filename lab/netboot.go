@@ -102,7 +102,7 @@ func (a *agents) networkBootFile(h *rack.Host) string { return filepath.Join(a.d
 // the lab.
 func (a *agents) saveNetworkBoot(h *rack.Host, l networkBoot) error {
 	if err := os.MkdirAll(a.dir, 0o700); err != nil {
-		return fmt.Errorf("lab: %w", err)
+		return err
 	}
 	return writeJSON(a.networkBootFile(h), l)
 }

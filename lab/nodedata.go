@@ -53,7 +53,7 @@ func (n NodeData) CloudConfig() (string, error) {
 	var run []string
 	for _, u := range n.Units {
 		if _, ok := NodeUnits[u]; !ok {
-			return "", fmt.Errorf("lab: unit %s is none of a node", u)
+			return "", fmt.Errorf("unit %s is none of a node", u)
 		}
 		run = append(run, "systemctl enable --now "+u)
 	}

@@ -51,21 +51,21 @@ func (l *Lab) prepareNodes(ctx context.Context, api *rest.Config, manifests stri
 	}
 	c, err := client.New(api, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("lab: nodes: %w", err)
+		return nil, fmt.Errorf("nodes: %w", err)
 	}
 	decode := serializer.NewCodecFactory(scheme).UniversalDeserializer().Decode
 	for text := range strings.SplitSeq(manifests, "\n---\n") {
 		o, _, err := decode([]byte(text), nil, nil)
 		if err != nil {
-			return nil, fmt.Errorf("lab: rights of node agents: %w", err)
+			return nil, fmt.Errorf("rights of node agents: %w", err)
 		}
 		if err := c.Patch(ctx, o.(client.Object), client.Apply, client.FieldOwner("metalab"), client.ForceOwnership); err != nil { //nolint:staticcheck // Client.Apply takes no objects
-			return nil, fmt.Errorf("lab: rights of node agents: %w", err)
+			return nil, fmt.Errorf("rights of node agents: %w", err)
 		}
 	}
 	typed, err := kubernetes.NewForConfig(api)
 	if err != nil {
-		return nil, fmt.Errorf("lab: nodes: %w", err)
+		return nil, fmt.Errorf("nodes: %w", err)
 	}
 	return (&nodes.Lifecycle{Client: typed, Timers: clientClock{l.clock}, Now: l.clock.Now, Enter: l.clock.Enter, Log: l.cfg.Log}).Run, nil
 }

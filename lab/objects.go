@@ -54,11 +54,11 @@ func (o objects) Watch(ctx context.Context, changed func(view.Object)) error {
 	}
 	c, err := cache.New(o.kube.api, cache.Options{Scheme: scheme})
 	if err != nil {
-		return fmt.Errorf("lab: the page's objects: %w", err)
+		return fmt.Errorf("the page's objects: %w", err)
 	}
 	informer, err := c.GetInformer(ctx, &metal3.BareMetalHost{}, cache.BlockUntilSynced(false))
 	if err != nil {
-		return fmt.Errorf("lab: the page's objects: %w", err)
+		return fmt.Errorf("the page's objects: %w", err)
 	}
 	show := func(obj any) {
 		if h, ok := obj.(*metal3.BareMetalHost); ok {
@@ -78,7 +78,7 @@ func (o objects) Watch(ctx context.Context, changed func(view.Object)) error {
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("lab: the page's objects: %w", err)
+		return fmt.Errorf("the page's objects: %w", err)
 	}
 	return c.Start(ctx)
 }
@@ -139,11 +139,11 @@ func (o objects) Describe(ctx context.Context, server string) ([]view.Described,
 	}
 	c, err := client.New(o.kube.api, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("lab: the objects of %s: %w", server, err)
+		return nil, fmt.Errorf("the objects of %s: %w", server, err)
 	}
 	var hosts metal3.BareMetalHostList
 	if err := c.List(ctx, &hosts); err != nil {
-		return nil, fmt.Errorf("lab: the objects of %s: %w", server, err)
+		return nil, fmt.Errorf("the objects of %s: %w", server, err)
 	}
 	i := slices.IndexFunc(hosts.Items, func(h metal3.BareMetalHost) bool { return o.serverOf(&h) == server })
 	if i < 0 {
@@ -159,7 +159,7 @@ func (o objects) Describe(ctx context.Context, server string) ([]view.Described,
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("lab: %s %s: %w", kind.Kind, name, err)
+			return fmt.Errorf("%s %s: %w", kind.Kind, name, err)
 		}
 		text, err := shown(&u)
 		out = append(out, view.Described{Kind: kind.Kind, Name: namespace + "/" + name, YAML: text})
@@ -183,7 +183,7 @@ func (o objects) Describe(ctx context.Context, server string) ([]view.Described,
 func eventsOf(ctx context.Context, c client.Client, h *metal3.BareMetalHost) ([]view.Described, error) {
 	var all corev1.EventList
 	if err := c.List(ctx, &all, client.InNamespace(h.Namespace)); err != nil {
-		return nil, fmt.Errorf("lab: the events of %s: %w", h.Name, err)
+		return nil, fmt.Errorf("the events of %s: %w", h.Name, err)
 	}
 	mine := slices.DeleteFunc(all.Items, func(e corev1.Event) bool { return e.InvolvedObject.UID != h.UID })
 	if len(mine) == 0 {
@@ -206,7 +206,7 @@ func shown(u *unstructured.Unstructured) (string, error) {
 	}
 	b, err := yaml.Marshal(u.Object)
 	if err != nil {
-		return "", fmt.Errorf("lab: %s %s: %w", u.GetKind(), u.GetName(), err)
+		return "", fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
 	}
 	return redacted(string(b)), nil
 }

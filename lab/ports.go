@@ -45,7 +45,7 @@ func loadPorts(dir string) (ports, error) {
 		err = json.Unmarshal(b, &p)
 	}
 	if err != nil {
-		return p, fmt.Errorf("lab: %s: %w: remove it, and the lab uses free ports", filepath.Join(dir, portsFile), err)
+		return p, fmt.Errorf("%s: %w: remove it, and the lab uses free ports", filepath.Join(dir, portsFile), err)
 	}
 	return p, nil
 }

@@ -112,7 +112,7 @@ func readRestore(dir string) (*view.Recorded, error) {
 		err = json.Unmarshal(b, &r)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("lab: %s: %w: remove it, and the lab has no objects of the recording", name, err)
+		return nil, fmt.Errorf("%s: %w: remove it, and the lab has no objects of the recording", name, err)
 	}
 	return &r, nil
 }
@@ -153,7 +153,7 @@ func (l *Lab) startObjects(ctx context.Context) error {
 	}
 	c, err := client.New(l.kube.api, client.Options{Scheme: scheme})
 	if err != nil {
-		return fmt.Errorf("lab: objects: %w", err)
+		return fmt.Errorf("objects: %w", err)
 	}
 	b := restoration{api: c, hosts: map[string]control.Host{}, made: map[types.UID]types.UID{}}
 	for _, h := range l.Hosts() {
@@ -161,10 +161,10 @@ func (l *Lab) startObjects(ctx context.Context) error {
 	}
 	name := filepath.Join(l.cfg.Dir, restoreFile)
 	if err := b.create(ctx, r.Hosts); err != nil {
-		return fmt.Errorf("lab: objects of the recording: %w: remove %s to start without those that are not there yet", err, name)
+		return fmt.Errorf("objects of the recording: %w: remove %s to start without those that are not there yet", err, name)
 	}
 	if err := os.Remove(name); err != nil {
-		return fmt.Errorf("lab: %w", err)
+		return err
 	}
 	return nil
 }

@@ -168,7 +168,7 @@ func (s Settings) Complete() rackfile.Lab {
 func (s Settings) PrepareShard(dir string, part rackfile.Part, listen string) error {
 	s.Part, s.Shards, s.Kube, s.Kubeconfig, s.NoController, s.Listen = &part, 0, false, "", false, listen
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("lab: %w", err)
+		return err
 	}
 	if old, found, err := LoadSettings(dir); err == nil && found && reflect.DeepEqual(old, s) {
 		return nil
@@ -307,7 +307,7 @@ func AdoptState(dir string, r rackfile.Lab, fresh Settings) error {
 	}
 	if err != nil { // a snapshot is restored because of damage, too
 		if err := os.RemoveAll(filepath.Join(dir, settingsFile)); err != nil {
-			return fmt.Errorf("lab: %w", err)
+			return err
 		}
 		_, statErr := os.Stat(filepath.Join(dir, KubeDir))
 		s, found, fresh.Kube = Settings{}, false, fresh.Kube && statErr == nil
@@ -330,7 +330,7 @@ func (s Settings) save(dir string) error { return writeJSON(filepath.Join(dir, s
 func writeJSON(name string, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		return fmt.Errorf("lab: %s: %w", filepath.Base(name), err)
+		return fmt.Errorf("%s: %w", filepath.Base(name), err)
 	}
 	return writeFile(name, append(b, '\n'), 0o600)
 }
@@ -338,10 +338,10 @@ func writeJSON(name string, v any) error {
 // writeFile replaces a file atomically.
 func writeFile(name string, b []byte, mode os.FileMode) error {
 	if err := os.WriteFile(name+".new", b, mode); err != nil {
-		return fmt.Errorf("lab: %w", err)
+		return err
 	}
 	if err := os.Rename(name+".new", name); err != nil {
-		return fmt.Errorf("lab: %w", err)
+		return err
 	}
 	return nil
 }

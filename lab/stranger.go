@@ -32,16 +32,16 @@ type Stranger struct {
 func (l *Lab) NewStranger(host string) (*Stranger, error) {
 	h, ok := l.rack.Host(host)
 	if !ok {
-		return nil, fmt.Errorf("lab: there is no host %s", host)
+		return nil, fmt.Errorf("there is no host %s", host)
 	}
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("lab: %w", err)
+		return nil, err
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return nil, fmt.Errorf("lab: %w", err)
+		return nil, err
 	}
 	return &Stranger{lab: l, host: h, local: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}}, nil
 }
@@ -53,7 +53,7 @@ func (x *Stranger) MediumURL() (string, error) {
 			return s.Image, nil
 		}
 	}
-	return "", errors.New("lab: the server's virtual CD is empty")
+	return "", errors.New("the server's virtual CD is empty")
 }
 
 // maxMedium bounds the bytes of a medium.
@@ -97,7 +97,7 @@ func (x *Stranger) BootByNetwork(ctx context.Context) error {
 func (x *Stranger) ReadBooted() (err error) {
 	v := x.host.Machine()
 	if v.OS == nil || v.OS.Name != AgentOS {
-		return fmt.Errorf("lab: %s does not run an agent", x.host.Name())
+		return fmt.Errorf("%s does not run an agent", x.host.Name())
 	}
 	if overNetwork[v.OS.Source.Kind] {
 		var from networkBoot
@@ -113,7 +113,7 @@ func (x *Stranger) ReadBooted() (err error) {
 // which is 200 when there is a job.
 func (x *Stranger) Lease(ctx context.Context) (int, error) {
 	if x.media.Token == "" {
-		return 0, errors.New("lab: no token was read")
+		return 0, errors.New("no token was read")
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(x.media.CA))

@@ -179,7 +179,7 @@ func (y *systems) exec(ctx context.Context, h *rack.Host, c control.Command) (in
 func (l *Lab) WatchFiles(ctx context.Context, host string, changed func(local []string)) (stop func(), err error) {
 	h, ok := l.rack.Host(host)
 	if !ok {
-		return nil, fmt.Errorf("lab: there is no host %s", host)
+		return nil, fmt.Errorf("there is no host %s", host)
 	}
 	x, err := l.agents.systems.of(ctx, h)
 	if err != nil {

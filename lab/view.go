@@ -23,7 +23,7 @@ const SnapshotsSuffix = ".snapshots"
 func (l *Lab) startView(ctx context.Context) error {
 	listener, err := listenWhereBefore(ctx, l.ports.View, l.cfg.Log)
 	if err != nil {
-		return fmt.Errorf("lab: the lab's page: %w", err)
+		return fmt.Errorf("the lab's page: %w", err)
 	}
 	var shards func() []control.Shard
 	if l.cfg.Fleet != nil {
@@ -47,7 +47,7 @@ func (l *Lab) startView(ctx context.Context) error {
 	}
 	f, err := os.OpenFile(l.cfg.Recording, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("lab: the recording: %w", err)
+		return fmt.Errorf("the recording: %w", err)
 	}
 	z := gzip.NewWriter(f)
 	r := view.Recording{To: z, Beside: filepath.Dir(l.cfg.Recording)}

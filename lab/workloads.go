@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -42,7 +41,7 @@ func (l *Lab) startWorkloads(context.Context) error {
 		Work:    queue.Work{Clock: labClock{l.clock}, Workers: apiStarts, Enter: l.clock.Enter, ClientClock: clientClock{l.clock}},
 	})
 	if err != nil {
-		return fmt.Errorf("lab: %w", err)
+		return err
 	}
 	l.closers = append(l.closers, apis.Stop)
 	l.mu.Lock()

@@ -227,7 +227,7 @@ func TestCompletion(t *testing.T) {
 }
 
 // The exit status is 2 for a wrong command line, a program's own status where labctl ran
-// one, and 1 for all other errors, which are printed without names of packages.
+// one, and 1 for all other errors.
 func TestExitStatus(t *testing.T) {
 	for _, tt := range []struct {
 		err    error
@@ -235,7 +235,7 @@ func TestExitStatus(t *testing.T) {
 		text   string
 	}{
 		{nil, 0, ""},
-		{errors.New("lab: open: no room"), 1, "labctl: open: no room\n"},
+		{errors.New("open: no room"), 1, "labctl: open: no room\n"},
 		{usage.New(errors.New("--speed 0x: use 1x or more")), 2, "labctl: --speed 0x: use 1x or more (see --help)\n"},
 		{fmt.Errorf("host: %w", usage.New(errors.New("no"))), 2, "labctl: host: no (see --help)\n"},
 		{exitCode(7), 7, ""},

@@ -75,7 +75,7 @@ for yours).`,
 		Example: "  labctl demo day2\n  labctl demo day2 --speed max",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if _, err := exec.LookPath("ansible-playbook"); err != nil {
-				return errors.New("demo: the modules need ansible-playbook: install the package ansible")
+				return errors.New("the modules need ansible-playbook: install the package ansible")
 			}
 			ctx, cancel := context.WithTimeout(c.Context(), wait)
 			defer cancel()
@@ -112,10 +112,10 @@ func demoDay2(ctx context.Context, o *options, out io.Writer) error {
 		return err
 	}
 	if st.Kubeconfig == "" {
-		return errors.New("demo: this lab has no Kubernetes API: it was made with --no-kube")
+		return errors.New("this lab has no Kubernetes API: it was made with --no-kube")
 	}
 	if len(hosts) < len(day2Machines) {
-		return fmt.Errorf("demo: this lab has %d servers, and day2 needs %d: give --state another folder, or stop the lab with labctl down", len(hosts), len(day2Machines))
+		return fmt.Errorf("this lab has %d servers, and day2 needs %d: give --state another folder, or stop the lab with labctl down", len(hosts), len(day2Machines))
 	}
 	rest, err := clientcmd.BuildConfigFromFlags("", st.Kubeconfig)
 	if err != nil {
@@ -131,7 +131,7 @@ func demoDay2(ctx context.Context, o *options, out io.Writer) error {
 		return fmt.Errorf("kubernetes: %w", err)
 	}
 	if err := kube.List(ctx, &kaasv1.HostOSConfigurationList{}, client.Limit(1)); meta.IsNoMatchError(err) {
-		return fmt.Errorf("demo: this lab lacks the family %s: stop it with labctl down, and start it with labctl up --with %s", config.HOC, config.HOC)
+		return fmt.Errorf("this lab lacks the family %s: stop it with labctl down, and start it with labctl up --with %s", config.HOC, config.HOC)
 	} else if err != nil {
 		return fmt.Errorf("kubernetes: %w", err)
 	}
@@ -220,10 +220,10 @@ func (d *day2) configure(ctx context.Context, st control.Status) error {
 		}
 		archive, m, err := module.Build(files)
 		if err != nil {
-			return fmt.Errorf("demo: %s: %w", name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		if err := replaceFile(filepath.Join(d.o.state, lab.ImagesDir, m.FileName()), archive, 0o644); err != nil {
-			return fmt.Errorf("demo: %w", err)
+			return err
 		}
 		values.Modules = append(values.Modules, day2Module{m.Name, m.Version, st.Images + m.FileName(), m.SHA256})
 	}
@@ -271,17 +271,17 @@ func (d *day2) configure(ctx context.Context, st control.Status) error {
 func (d *day2) changes(ctx context.Context, st control.Status) error {
 	m := &clusterv1.Machine{}
 	if err := d.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: "worker-0"}, m); err != nil {
-		return fmt.Errorf("demo: %w", err)
+		return err
 	}
 	i := m.Status.ProviderStatus.ProviderInstanceState
 	if i == nil {
-		return errors.New("demo: worker-0 has lost its host")
+		return errors.New("worker-0 has lost its host")
 	}
 	_, host, _ := strings.Cut(i.ID, "/")
 	fmt.Fprintf(d.out, "\nThe LCM agent of worker-0 runs in the server %s; these files differ from its image:\n", host)
 	f, err := control.NewClient(d.o.state).FileChanges(ctx, host)
 	if err != nil {
-		return fmt.Errorf("demo: %w", err)
+		return err
 	}
 	for _, c := range f {
 		if strings.HasPrefix(c.Path, "/etc/day2") || strings.HasPrefix(c.Path, "/etc/sysctl.d") {
@@ -307,31 +307,31 @@ The lab is still up: labctl down ends it. Its objects are in %s; see for yoursel
 func (d *day2) apply(ctx context.Context, name string, more []byte, values any) error {
 	t, err := template.ParseFS(day2Manifests, "manifests/"+name)
 	if err != nil {
-		return fmt.Errorf("demo: %w", err)
+		return err
 	}
 	text := bytes.NewBuffer(more)
 	if err := t.Execute(text, values); err != nil {
-		return fmt.Errorf("demo: %w", err)
+		return err
 	}
 	dir := filepath.Join(d.o.state, day2Dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("demo: %w", err)
+		return err
 	}
 	file := filepath.Join(dir, name)
 	if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil { // it has passwords of BMCs
-		return fmt.Errorf("demo: %w", err)
+		return err
 	}
 	fmt.Fprintf(d.out, "\nApplying %s:\n", file)
 	for document := range bytes.SplitSeq(text.Bytes(), []byte("---\n")) {
 		o := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal(document, &o.Object); err != nil {
-			return fmt.Errorf("demo: %s: %w", file, err)
+			return fmt.Errorf("%s: %w", file, err)
 		}
 		if len(o.Object) == 0 {
 			continue
 		}
 		if err := d.kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner(day2Manager), client.ForceOwnership); err != nil {
-			return fmt.Errorf("demo: %s %s: %w", o.GetKind(), o.GetName(), err)
+			return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 		fmt.Fprintf(d.out, "  %s %s\n", o.GetKind(), o.GetName())
 	}
@@ -349,14 +349,14 @@ func (d *day2) until(ctx context.Context, what string, step func() (bool, error)
 	for {
 		done, err := step()
 		if err != nil && ctx.Err() != nil { // a request that the timeout has ended
-			return fmt.Errorf("demo: waiting until %s: %w", what, ctx.Err())
+			return fmt.Errorf("waiting until %s: %w", what, ctx.Err())
 		}
 		if err != nil || done {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("demo: waiting until %s: %w", what, ctx.Err())
+			return fmt.Errorf("waiting until %s: %w", what, ctx.Err())
 		case <-tick.C:
 		}
 	}

@@ -12,7 +12,7 @@ func TestTimeoutOfTheDemonstrationNamesWhatItWaitsFor(t *testing.T) {
 		cancel()
 		return false, errors.New("GET nodes: the context has ended")
 	})
-	if want := "demo: waiting until the Nodes are Ready: context canceled"; err == nil || err.Error() != want {
+	if want := "waiting until the Nodes are Ready: context canceled"; err == nil || err.Error() != want {
 		t.Errorf("until = %v, want %q", err, want)
 	}
 	refused := errors.New("refused")

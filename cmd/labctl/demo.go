@@ -61,7 +61,7 @@ func demo(ctx context.Context, o *options, profile string, out io.Writer) error 
 		return err
 	}
 	if st.Kubeconfig == "" {
-		return errors.New("demo: this lab has no Kubernetes API: it was made with --no-kube")
+		return errors.New("this lab has no Kubernetes API: it was made with --no-kube")
 	}
 	c, err := kubeClient(st.Kubeconfig)
 	if err != nil {
@@ -98,7 +98,7 @@ func ofProfile(hosts []control.Host, profile string) (control.Host, error) {
 			return h, nil
 		}
 	}
-	return control.Host{}, fmt.Errorf("demo: this lab has no server of the model %s: stop it with labctl down, or give --state another folder", profile)
+	return control.Host{}, fmt.Errorf("this lab has no server of the model %s: stop it with labctl down, or give --state another folder", profile)
 }
 
 func kubeClient(kubeconfig string) (client.WithWatch, error) {
@@ -120,7 +120,7 @@ func kubeClient(kubeconfig string) (client.WithWatch, error) {
 // apply creates the objects, or sets the image of an existing host.
 func apply(ctx context.Context, c client.Client, secret *corev1.Secret, host *metal3.BareMetalHost) error {
 	if err := c.Create(ctx, secret); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("demo: %w", err)
+		return err
 	}
 	want := host.DeepCopy()
 	err := c.Create(ctx, host)
@@ -128,12 +128,12 @@ func apply(ctx context.Context, c client.Client, secret *corev1.Secret, host *me
 		return err
 	}
 	if err := c.Get(ctx, client.ObjectKeyFromObject(want), host); err != nil {
-		return fmt.Errorf("demo: %w", err)
+		return err
 	}
 	before := host.DeepCopy()
 	host.Spec.Online, host.Spec.Image, host.Spec.RootDeviceHints = true, want.Spec.Image, want.Spec.RootDeviceHints
 	if err := c.Patch(ctx, host, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("demo: %w", err)
+		return err
 	}
 	return nil
 }
@@ -142,18 +142,18 @@ func apply(ctx context.Context, c client.Client, secret *corev1.Secret, host *me
 func follow(ctx context.Context, c client.WithWatch, host *metal3.BareMetalHost, out io.Writer) error {
 	w, err := c.Watch(ctx, &metal3.BareMetalHostList{}, client.InNamespace(host.Namespace), client.MatchingFields{"metadata.name": host.Name})
 	if err != nil {
-		return fmt.Errorf("demo: %w", err)
+		return err
 	}
 	defer w.Stop()
 	start, last, lastError := time.Now(), metal3.ProvisioningState("none yet"), ""
 	for {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("demo: %s is still %s: %w", host.Name, last, ctx.Err())
+			return fmt.Errorf("%s is still %s: %w", host.Name, last, ctx.Err())
 		case ev, ok := <-w.ResultChan():
 			h, is := ev.Object.(*metal3.BareMetalHost)
 			if !ok || !is {
-				return fmt.Errorf("demo: the API server ended the watch of %s", host.Name)
+				return fmt.Errorf("the API server ended the watch of %s", host.Name)
 			}
 			at := time.Since(start).Seconds()
 			if h.Status.ErrorMessage != "" && h.Status.ErrorMessage != lastError {

@@ -113,7 +113,7 @@ func (d *elementalDemo) run(ctx context.Context) error {
 		return err
 	}
 	if len(hosts) < elementalServers {
-		return fmt.Errorf("demo: this lab has %d servers, and elemental needs %d: give --state another folder, or stop the lab with labctl down", len(hosts), elementalServers)
+		return fmt.Errorf("this lab has %d servers, and elemental needs %d: give --state another folder, or stop the lab with labctl down", len(hosts), elementalServers)
 	}
 	for _, h := range hosts[:elementalServers] {
 		d.servers = append(d.servers, h.Name)
@@ -139,7 +139,7 @@ func (d *elementalDemo) register(ctx context.Context) error {
 	r := &elementalv1.ElementalRegistration{}
 	r.Namespace, r.Name = lab.Namespace, "demo"
 	if err := yaml.UnmarshalStrict([]byte(demoRegistration), &r.Spec.Config); err != nil {
-		return fmt.Errorf("demo: %w", err)
+		return err
 	}
 	fmt.Fprintf(d.out, "\nElementalRegistration demo, spec.config:\n  %s\n", strings.ReplaceAll(strings.TrimSpace(demoRegistration), "\n", "\n  "))
 	if err := d.create(ctx, r); err != nil {
@@ -235,7 +235,7 @@ func (d *elementalDemo) hostOf(ctx context.Context, name string) (*elementalv1.E
 		return nil, nil, err
 	}
 	if m.Spec.HostRef == nil {
-		return nil, nil, fmt.Errorf("demo: the machine %s has no host", name)
+		return nil, nil, fmt.Errorf("the machine %s has no host", name)
 	}
 	return m, h, d.kube.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: m.Spec.HostRef.Name}, h)
 }

@@ -45,13 +45,13 @@ func detach(ctx context.Context, o *options, c *cobra.Command, progress io.Write
 func launch(ctx context.Context, o *options, args []string, progress io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("detach: %w", err)
+		return err
 	}
 	if err := o.claim(); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(o.state, 0o700); err != nil {
-		return fmt.Errorf("detach: %w", err)
+		return err
 	}
 	name := filepath.Join(o.state, lab.LogFile)
 	log, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -59,12 +59,12 @@ func launch(ctx context.Context, o *options, args []string, progress io.Writer) 
 		return fmt.Errorf("%s is a directory: move it away: the lab makes a file there", name)
 	}
 	if err != nil {
-		return fmt.Errorf("detach: %w", err)
+		return err
 	}
 	defer log.Close()
 	r, w, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("detach: %w", err)
+		return err
 	}
 	defer r.Close()
 	args = append(args, fmt.Sprintf("--progress-fd=%d", progressFD))
@@ -78,7 +78,7 @@ func launch(ctx context.Context, o *options, args []string, progress io.Writer) 
 	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := child.Start(); err != nil {
 		w.Close()
-		return fmt.Errorf("detach: %w", err)
+		return err
 	}
 	w.Close()
 	stop := context.AfterFunc(ctx, func() { _ = child.Process.Signal(os.Interrupt) }) // as if it had the terminal

@@ -45,8 +45,6 @@ func endProcess(ctx context.Context, state string, w *crash.Watch, err error) er
 		err = nil
 	case err == nil && ctx.Err() != nil:
 		err = context.Cause(ctx)
-	case err != nil:
-		err = errors.New(withoutPackages(err.Error()))
 	}
 	return w.End(err)
 }

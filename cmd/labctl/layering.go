@@ -84,10 +84,10 @@ func demoLayering(ctx context.Context, o *options, out io.Writer) error {
 		return err
 	}
 	if st.Kubeconfig == "" {
-		return errors.New("demo: this lab has no Kubernetes API: it was made with --no-kube")
+		return errors.New("this lab has no Kubernetes API: it was made with --no-kube")
 	}
 	if len(hosts) < layeringNodes {
-		return fmt.Errorf("demo: this lab has %d servers, and layering needs %d: give --state another folder, or stop the lab with labctl down", len(hosts), layeringNodes)
+		return fmt.Errorf("this lab has %d servers, and layering needs %d: give --state another folder, or stop the lab with labctl down", len(hosts), layeringNodes)
 	}
 	api, err := clientcmd.BuildConfigFromFlags("", st.Kubeconfig)
 	if err != nil {
@@ -99,7 +99,7 @@ func demoLayering(ctx context.Context, o *options, out io.Writer) error {
 	}
 	d := &layering{&day2{o: o, kube: kube, out: out, began: time.Now(), shown: map[string]string{}}, api}
 	if _, err := nodesOfPool(ctx, kube, machineconfig.WorkerPool); err != nil {
-		return fmt.Errorf("demo: %w", err)
+		return err
 	}
 	var names []string
 	for _, h := range hosts[:layeringNodes] {
@@ -120,15 +120,15 @@ func demoLayering(ctx context.Context, o *options, out io.Writer) error {
 func (d *layering) provision(ctx context.Context, st control.Status, h control.Host) error {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: lab.NodeAccounts, Name: h.Name}}
 	if err := d.kube.Create(ctx, account); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("demo: %w", err)
+		return err
 	}
 	token := &authenticationv1.TokenRequest{}
 	if err := d.kube.SubResource("token").Create(ctx, account, token); err != nil {
-		return fmt.Errorf("demo: token of %s: %w", h.Name, err)
+		return fmt.Errorf("token of %s: %w", h.Name, err)
 	}
 	text, err := lab.NodeData{Name: h.Name, API: d.rest, Token: token.Status.Token, Units: []string{"lab-agent-node", "lab-agent-mcd"}}.CloudConfig()
 	if err != nil {
-		return fmt.Errorf("demo: %w", err)
+		return err
 	}
 	data := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: h.Name + "-user-data"}, StringData: map[string]string{"userData": text}}
 	secret, host := lab.Objects(h)
@@ -138,7 +138,7 @@ func (d *layering) provision(ctx context.Context, st control.Status, h control.H
 	host.Spec.Image = &metal3.Image{URL: image, Checksum: image + ".sha256", ChecksumType: metal3.SHA256, DiskFormat: &raw}
 	for _, o := range []client.Object{data, secret, host} {
 		if err := d.kube.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("demo: %w", err)
+			return err
 		}
 	}
 	return nil
@@ -241,7 +241,7 @@ func (d *layering) first(ctx context.Context, names []string) error {
 func (d *layering) layer(ctx context.Context, names []string) error {
 	before, err := d.pool(ctx)
 	if err != nil {
-		return fmt.Errorf("demo: %w", err)
+		return err
 	}
 	pull, err := d.registry(ctx)
 	if err != nil {
@@ -249,7 +249,7 @@ func (d *layering) layer(ctx context.Context, names []string) error {
 	}
 	for _, o := range layeringObjects(pull) {
 		if err := d.kube.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("demo: %s %s: %w", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), err)
+			return fmt.Errorf("%s %s: %w", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), err)
 		}
 	}
 	fmt.Fprintf(d.out, "\nCreated MachineConfig %s: the file %s, the unit %s and the kernel argument demo=1; and MachineOSConfig %s\n\n", layeringConfig, layeringFile, layeringUnit, machineconfig.WorkerPool)
@@ -309,11 +309,11 @@ func (d *layering) builds(ctx context.Context, logged map[string]bool) error {
 func (d *layering) registry(ctx context.Context) (string, error) {
 	c := &mcv1.ControllerConfig{}
 	if err := d.kube.Get(ctx, client.ObjectKey{Name: machineconfig.ControllerConfigName}, c); err != nil {
-		return "", fmt.Errorf("demo: %w", err)
+		return "", err
 	}
 	host, _, ok := strings.Cut(c.Spec.BaseOSContainerImage, "/")
 	if !ok {
-		return "", fmt.Errorf("demo: the base image of the ControllerConfig is %q: this lab has no registry", c.Spec.BaseOSContainerImage)
+		return "", fmt.Errorf("the base image of the ControllerConfig is %q: this lab has no registry", c.Spec.BaseOSContainerImage)
 	}
 	return host, nil
 }
@@ -350,17 +350,17 @@ func (d *layering) proof(ctx context.Context, st control.Status, host string) er
 	for _, name := range []string{layeringFile, "/proc/cmdline"} {
 		f, err := c.Files(ctx, host, name)
 		if err != nil {
-			return fmt.Errorf("demo: %w", err)
+			return err
 		}
 		fmt.Fprintf(d.out, "\n%s of %s: %s", name, host, f.Content)
 	}
 	changes, err := c.FileChanges(ctx, host)
 	if err != nil {
-		return fmt.Errorf("demo: %w", err)
+		return err
 	}
 	for _, x := range changes {
 		if x.Path == layeringFile || strings.HasSuffix(x.Path, "/"+layeringUnit) {
-			return fmt.Errorf("demo: %s is a local file of %s: it should be the image's", x.Path, host)
+			return fmt.Errorf("%s is a local file of %s: it should be the image's", x.Path, host)
 		}
 	}
 	fmt.Fprintf(d.out, `

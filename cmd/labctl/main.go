@@ -19,7 +19,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"regexp"
 	"syscall"
 
 	"github.com/metalab-dev/metalab/cmd/usage"
@@ -46,19 +45,12 @@ func exitStatus(err error, w io.Writer) int {
 	if errors.As(err, &code) {
 		return int(code)
 	}
-	fmt.Fprintln(w, "labctl:", withoutPackages(err.Error()))
+	fmt.Fprintln(w, "labctl:", err)
 	if usage.Is(err) {
 		return usage.Status
 	}
 	return 1
 }
-
-// packagePrefix matches the names of packages that errors begin with: they help
-// developers, not users. Names of protocols stay: redfish, ipmi, bmc.
-var packagePrefix = regexp.MustCompile(`(?m)(^|: )(?:(?:lab|control|store|kube|rack|snapshot|journal|outbound|yamlfile|capture|netboot|inband|demo|detach|features|machine|integrity|manager|mdraid|ramdisk|pxe|sandbox|shards): )+`)
-
-// withoutPackages returns the text of an error as users read it.
-func withoutPackages(text string) string { return packagePrefix.ReplaceAllString(text, "$1") }
 
 // exitCode makes labctl exit with this code and print nothing more.
 type exitCode int

@@ -83,21 +83,6 @@ func TestChoiceFoldsCaseAndNamesWhatIsAllowed(t *testing.T) {
 	}
 }
 
-func TestErrorsBeginWithoutNamesOfPackages(t *testing.T) {
-	for in, want := range map[string]string{
-		"lab: rack: open: no room":            "open: no room",
-		"node-1: control: no lab is running":  "node-1: no lab is running",
-		"kube: a\nstore: b":                   "a\nb",
-		"redfish: 401: no session":            "redfish: 401: no session",
-		"faults[0].bmc: x":                    "faults[0].bmc: x",
-		"image x.lab: what the store: it has": "image x.lab: what the store: it has",
-	} {
-		if got := withoutPackages(in); got != want {
-			t.Errorf("withoutPackages(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestProgressIsSparseInAPipe(t *testing.T) {
 	var b bytes.Buffer
 	now := time.Unix(0, 0)

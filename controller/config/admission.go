@@ -28,20 +28,20 @@ var admission embed.FS
 // in force, each in the order of their files: those of hosts, then those of each family.
 func Policies(families ...string) (policies, bindings []*unstructured.Unstructured, err error) {
 	if err := CheckFamilies(families); err != nil {
-		return nil, nil, fmt.Errorf("config: %w", err)
+		return nil, nil, err
 	}
 	var names []string
 	for _, dir := range slices.Concat([]string{"."}, families) {
 		files, err := fs.Glob(admission, path.Join(dir, "admission/*.yaml"))
 		if err != nil {
-			return nil, nil, fmt.Errorf("config: %w", err)
+			return nil, nil, err
 		}
 		names = append(names, files...)
 	}
 	for _, name := range names {
 		b, err := fs.ReadFile(admission, name)
 		if err != nil {
-			return nil, nil, fmt.Errorf("config: %w", err)
+			return nil, nil, err
 		}
 		for _, text := range strings.Split(string(b), "\n---\n") {
 			o := new(unstructured.Unstructured)
@@ -50,7 +50,7 @@ func Policies(families ...string) (policies, bindings []*unstructured.Unstructur
 				err = o.UnmarshalJSON(doc)
 			}
 			if err != nil {
-				return nil, nil, fmt.Errorf("config: %s: %w", name, err)
+				return nil, nil, fmt.Errorf("%s: %w", name, err)
 			}
 			if o.GetKind() == "ValidatingAdmissionPolicy" {
 				policies = append(policies, o)
@@ -72,7 +72,7 @@ func Webhook(file, url, ca string, namespaces ...string) (*admissionv1.Validatin
 	}
 	out := new(admissionv1.ValidatingWebhookConfiguration)
 	if err := json.Unmarshal(doc, out); err != nil {
-		return nil, fmt.Errorf("config: webhook: %w", err)
+		return nil, fmt.Errorf("webhook: %w", err)
 	}
 	for i := range out.Webhooks {
 		out.Webhooks[i].ClientConfig = admissionv1.WebhookClientConfig{URL: &url, CABundle: []byte(ca)}

@@ -119,7 +119,7 @@ func CheckFamilies(families []string) error {
 // files again, so the caller may change the result.
 func CRDs(families ...string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	if err := CheckFamilies(families); err != nil {
-		return nil, fmt.Errorf("config: %w", err)
+		return nil, err
 	}
 	out, err := load(manifests)
 	for _, f := range families {
@@ -142,7 +142,7 @@ var ofWorkload = []string{"ClusterMaintenanceRequest", "ClusterWorkloadLock", "N
 func WorkloadCRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	files, err := fs.Sub(manifests, HOC)
 	if err != nil {
-		return nil, fmt.Errorf("config: %w", err)
+		return nil, err
 	}
 	all, err := load(files)
 	return slices.DeleteFunc(all, func(d *apiextensionsv1.CustomResourceDefinition) bool {
@@ -157,7 +157,7 @@ func load(files fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	}
 	names, err := fs.Glob(files, "crd/*.yaml")
 	if err != nil {
-		return nil, fmt.Errorf("config: %w", err)
+		return nil, err
 	}
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	for _, name := range names {
@@ -169,18 +169,18 @@ func load(files fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		_, resource, _ := strings.Cut(path.Base(name), "_")
 		if patch, ok := patches[resource]; ok {
 			if doc, err = patch.Apply(doc); err != nil {
-				return nil, fmt.Errorf("config: patches/%s: %w", resource, err)
+				return nil, fmt.Errorf("patches/%s: %w", resource, err)
 			}
 			delete(patches, resource)
 		}
 		crd := new(apiextensionsv1.CustomResourceDefinition)
 		if err := json.Unmarshal(doc, crd); err != nil {
-			return nil, fmt.Errorf("config: %s: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		crds = append(crds, crd)
 	}
 	if len(patches) > 0 {
-		return nil, fmt.Errorf("config: patches without a definition that they apply to: %q", slices.Sorted(maps.Keys(patches)))
+		return nil, fmt.Errorf("patches without a definition that they apply to: %q", slices.Sorted(maps.Keys(patches)))
 	}
 	return crds, nil
 }
@@ -190,7 +190,7 @@ func load(files fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 func loadPatches(files fs.FS) (map[string]jsonpatch.Patch, error) {
 	names, err := fs.Glob(files, "patches/*.yaml")
 	if err != nil {
-		return nil, fmt.Errorf("config: %w", err)
+		return nil, err
 	}
 	patches := map[string]jsonpatch.Patch{}
 	for _, name := range names {
@@ -200,7 +200,7 @@ func loadPatches(files fs.FS) (map[string]jsonpatch.Patch, error) {
 		}
 		patch, err := jsonpatch.DecodePatch(doc)
 		if err != nil {
-			return nil, fmt.Errorf("config: %s: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		patches[path.Base(name)] = patch
 	}
@@ -210,11 +210,11 @@ func loadPatches(files fs.FS) (map[string]jsonpatch.Patch, error) {
 func readJSON(files fs.FS, name string) ([]byte, error) {
 	b, err := fs.ReadFile(files, name)
 	if err != nil {
-		return nil, fmt.Errorf("config: %w", err)
+		return nil, err
 	}
 	doc, err := yaml.ToJSON(b)
 	if err != nil {
-		return nil, fmt.Errorf("config: %s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return doc, nil
 }

@@ -194,12 +194,12 @@ func TestLoadReturnsErrorForInvalidFiles(t *testing.T) {
 			name: "patch of a path that does not exist",
 			files: fstest.MapFS{"crd/example.org_racks.yaml": crd,
 				"patches/racks.yaml": {Data: []byte("- {op: add, path: /spec/versions/0/name, value: v1}")}},
-			want: "config: patches/racks.yaml: ",
+			want: "patches/racks.yaml: ",
 		},
 		{
 			name:  "invalid YAML",
 			files: fstest.MapFS{"crd/example.org_racks.yaml": {Data: []byte("a: b: c")}},
-			want:  "config: crd/example.org_racks.yaml: ",
+			want:  "crd/example.org_racks.yaml: ",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -27,12 +27,12 @@ func (b Boot) String() string { return b.Host + "_" + b.ID }
 func ParseBoot(s string) (Boot, error) {
 	host, id, ok := strings.Cut(s, "_")
 	if !ok || host == "" || id == "" || strings.ContainsAny(id, "_./") || strings.ContainsAny(host, "./") {
-		return Boot{}, fmt.Errorf("inband: boot %q: want HOST_ID", s)
+		return Boot{}, fmt.Errorf("boot %q: want HOST_ID", s)
 	}
 	return Boot{Host: host, ID: id}, nil
 }
 
-var errToken = errors.New("inband: the token is invalid")
+var errToken = errors.New("the token is invalid")
 
 // Key signs tokens. It is a secret that outlives the controller's process, so that agents
 // stay valid for the next process. A token is derived from the key, not stored: nothing

@@ -55,7 +55,7 @@ func NewSecrets(now time.Time) (map[string][]byte, error) {
 	for _, s := range secrets {
 		b, err := s.make(now)
 		if err != nil {
-			return nil, fmt.Errorf("inband: %s: %w", s.name, err)
+			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
 		stored[s.name] = b
 	}
@@ -67,15 +67,15 @@ func NewSecrets(now time.Time) (map[string][]byte, error) {
 func NewIdentity(stored map[string][]byte, now time.Time, addresses ...net.IP) (Identity, error) {
 	key := Key(stored[keyFile])
 	if len(key) < KeySize {
-		return Identity{}, fmt.Errorf("inband: %s has %d bytes, need %d: remove it to make a new key, which invalidates the tokens of running agents", keyFile, len(key), KeySize)
+		return Identity{}, fmt.Errorf("%s has %d bytes, need %d: remove it to make a new key, which invalidates the tokens of running agents", keyFile, len(key), KeySize)
 	}
 	authority, err := tls.X509KeyPair(stored[authorityFile], stored[authorityFile])
 	if err != nil {
-		return Identity{}, fmt.Errorf("inband: %s: %w: remove it to make a new authority, which running agents do not trust", authorityFile, err)
+		return Identity{}, fmt.Errorf("%s: %w: remove it to make a new authority, which running agents do not trust", authorityFile, err)
 	}
 	cert, err := newCertificate(authority, now, addresses)
 	if err != nil {
-		return Identity{}, fmt.Errorf("inband: certificate: %w", err)
+		return Identity{}, fmt.Errorf("certificate: %w", err)
 	}
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority.Certificate[0]})
 	return Identity{Key: key, Certificate: cert, CA: string(ca)}, nil
@@ -107,18 +107,18 @@ func load(name string, build func() ([]byte, error)) ([]byte, error) {
 		return b, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("inband: %w", err)
+		return nil, err
 	}
 	if b, err = build(); err != nil {
-		return nil, fmt.Errorf("inband: %s: %w", filepath.Base(name), err)
+		return nil, fmt.Errorf("%s: %w", filepath.Base(name), err)
 	}
 	// The rename is atomic: after a crash there is no truncated file, which would be worse
 	// than none.
 	if err := os.WriteFile(name+".new", b, 0o600); err != nil {
-		return nil, fmt.Errorf("inband: %w", err)
+		return nil, err
 	}
 	if err := os.Rename(name+".new", name); err != nil {
-		return nil, fmt.Errorf("inband: %w", err)
+		return nil, err
 	}
 	return b, nil
 }

@@ -95,11 +95,11 @@ type offered struct {
 func New(c Config) (*Server, error) {
 	switch {
 	case len(c.Key) < KeySize:
-		return nil, fmt.Errorf("inband: Key has %d bytes, need %d", len(c.Key), KeySize)
+		return nil, fmt.Errorf("Key has %d bytes, need %d", len(c.Key), KeySize)
 	case c.URL == "":
-		return nil, errors.New("inband: URL is empty: agents would not find the controller")
+		return nil, errors.New("URL is empty: agents would not find the controller")
 	case c.Clock == nil:
-		return nil, errors.New("inband: Clock is nil")
+		return nil, errors.New("Config.Clock is nil")
 	}
 	s := &Server{cfg: c, boots: map[string]*boot{}, mux: http.NewServeMux()}
 	s.mux.HandleFunc("POST "+job.LeasePath, s.lease)
@@ -188,7 +188,7 @@ func (s *Server) Offer(b Boot, j job.Job) error {
 	defer s.mu.Unlock()
 	cur := s.boots[b.Host]
 	if cur == nil || cur.id != b.ID {
-		return fmt.Errorf("inband: offer %s: %s is not the current boot", j.ID, b)
+		return fmt.Errorf("offer %s: %s is not the current boot", j.ID, b)
 	}
 	for _, o := range cur.jobs {
 		if o.job.ID == j.ID {
@@ -197,7 +197,7 @@ func (s *Server) Offer(b Boot, j job.Job) error {
 		}
 	}
 	if len(cur.jobs) >= maxJobs {
-		return fmt.Errorf("inband: offer %s: %d jobs in one boot", j.ID, maxJobs)
+		return fmt.Errorf("offer %s: %d jobs in one boot", j.ID, maxJobs)
 	}
 	cur.jobs = append(cur.jobs, &offered{job: j})
 	return nil

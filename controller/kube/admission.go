@@ -53,15 +53,15 @@ func installPolicies(ctx context.Context, c *rest.Config, families []string) err
 func awaitPolicies(ctx context.Context, c *rest.Config, families []string) error {
 	client, err := dynamic.NewForConfig(c)
 	if err != nil {
-		return fmt.Errorf("kube: policies: %w", err)
+		return fmt.Errorf("policies: %w", err)
 	}
 	policies, _, err := config.Policies(families...)
 	if err != nil {
-		return fmt.Errorf("kube: policies: %w", err)
+		return fmt.Errorf("policies: %w", err)
 	}
 	crds, err := config.CRDs(families...)
 	if err != nil {
-		return fmt.Errorf("kube: policies: %w", err)
+		return fmt.Errorf("policies: %w", err)
 	}
 	kinds := map[schema.GroupResource]string{}
 	for _, crd := range crds {
@@ -74,11 +74,11 @@ func awaitPolicies(ctx context.Context, c *rest.Config, families []string) error
 		}
 		resource, err := matchedResource(p)
 		if err != nil {
-			return fmt.Errorf("kube: policy %s: %w", p.GetName(), err)
+			return fmt.Errorf("policy %s: %w", p.GetName(), err)
 		}
 		o := new(unstructured.Unstructured)
 		if err := json.Unmarshal([]byte(example), &o.Object); err != nil {
-			return fmt.Errorf("kube: policy %s: example: %w", p.GetName(), err)
+			return fmt.Errorf("policy %s: example: %w", p.GetName(), err)
 		}
 		o.SetAPIVersion(resource.GroupVersion().String())
 		o.SetKind(kinds[resource.GroupResource()])
@@ -90,7 +90,7 @@ func awaitPolicies(ctx context.Context, c *rest.Config, families []string) error
 			return apierrors.IsForbidden(last), nil
 		})
 		if err != nil {
-			return fmt.Errorf("kube: policy %s is not in force: %w", p.GetName(), errors.Join(err, last))
+			return fmt.Errorf("policy %s is not in force: %w", p.GetName(), errors.Join(err, last))
 		}
 	}
 	return nil

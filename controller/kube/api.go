@@ -184,7 +184,7 @@ func (c Config) install(ctx context.Context, api *rest.Config) error {
 	if c.Workload {
 		crds, err := config.WorkloadCRDs()
 		if err != nil {
-			return fmt.Errorf("kube: install: %w", err)
+			return fmt.Errorf("install: %w", err)
 		}
 		if err := installDefinitions(ctx, api, crds, func(*rest.Config) error { return nil }); err != nil {
 			return err
@@ -203,13 +203,13 @@ func (c Config) install(ctx context.Context, api *rest.Config) error {
 // claim creates and locks the state folder dir, and creates the folder for etcd's sockets.
 func (a *API) claim(ctx context.Context, dir string) (state, sockets string, err error) {
 	if dir == "" {
-		return "", "", errors.New("kube: Config.Dir is empty: name the state folder")
+		return "", "", errors.New("Config.Dir is empty: name the state folder")
 	}
 	if state, err = filepath.Abs(dir); err != nil {
-		return "", "", fmt.Errorf("kube: state folder: %w", err)
+		return "", "", fmt.Errorf("state folder: %w", err)
 	}
 	if err := os.MkdirAll(state, 0o700); err != nil {
-		return "", "", fmt.Errorf("kube: state folder: %w", err)
+		return "", "", fmt.Errorf("state folder: %w", err)
 	}
 	unlock, err := lock(ctx, state)
 	if err != nil {
@@ -230,9 +230,9 @@ func (a *API) supervise(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case err := <-a.etcd.Err():
-		cause = fmt.Errorf("kube: etcd stopped unexpectedly: %w", err)
+		cause = fmt.Errorf("etcd stopped unexpectedly: %w", err)
 	case <-a.server.done:
-		cause = errors.New("kube: API server stopped unexpectedly")
+		cause = errors.New("API server stopped unexpectedly")
 	}
 	a.errors.ready.Store(false)
 	a.stop()

@@ -446,8 +446,8 @@ func TestErrReturnsTheServersFailure(t *testing.T) {
 	}
 	api.server.cancel() // as if the server had failed
 	<-api.Done()
-	if err := api.Err(); err == nil || err.Error() != "kube: API server stopped unexpectedly" {
-		t.Errorf("Err() = %v, want kube: API server stopped unexpectedly", err)
+	if err := api.Err(); err == nil || err.Error() != "API server stopped unexpectedly" {
+		t.Errorf("Err() = %v, want API server stopped unexpectedly", err)
 	}
 	if got, want := api.Stop(), api.Err(); !errors.Is(got, want) {
 		t.Errorf("Stop() after that = %v, want the same %v", got, want)

@@ -43,11 +43,11 @@ const (
 func startControllers(ctx context.Context, c *rest.Config, nodes bool, r *reporter) (stop func() error, err error) {
 	client, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(c), "controllers"))
 	if err != nil {
-		return nil, fmt.Errorf("kube: controllers: %w", err)
+		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	meta, err := metadata.NewForConfig(rest.AddUserAgent(rest.CopyConfig(c), "garbage-collector"))
 	if err != nil {
-		return nil, fmt.Errorf("kube: controllers: %w", err)
+		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	discovery := client.Discovery()
 	// The collector resets its mapper when discovery lists a new resource, so the mapper
@@ -62,7 +62,7 @@ func startControllers(ctx context.Context, c *rest.Config, nodes bool, r *report
 		garbagecollector.DefaultIgnoredResources(), informerfactory.NewInformerFactory(typed, untyped), started)
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("kube: garbage collector: %w", err)
+		return nil, fmt.Errorf("garbage collector: %w", err)
 	}
 	namespaces := namespace.NewNamespaceController(ctx, client, meta, discovery.ServerPreferredNamespacedResources,
 		typed.Core().V1().Namespaces(), namespaceResync, corev1.FinalizerKubernetes)
@@ -71,7 +71,7 @@ func startControllers(ctx context.Context, c *rest.Config, nodes bool, r *report
 		serviceaccount.DefaultServiceAccountsControllerOptions())
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("kube: service accounts: %w", err)
+		return nil, fmt.Errorf("service accounts: %w", err)
 	}
 	var all sync.WaitGroup
 	if nodes {

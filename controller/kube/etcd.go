@@ -39,7 +39,7 @@ func etcdConfig(data, sockets string, fsync bool, r *reporter) *embed.Config {
 func startEtcd(ctx context.Context, c *embed.Config) (*embed.Etcd, error) {
 	e, err := embed.StartEtcd(c)
 	if err != nil {
-		return nil, fmt.Errorf("kube: etcd: %w", err)
+		return nil, fmt.Errorf("etcd: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
@@ -51,5 +51,5 @@ func startEtcd(ctx context.Context, c *embed.Config) (*embed.Etcd, error) {
 		err = context.Cause(ctx)
 	}
 	e.Close()
-	return nil, fmt.Errorf("kube: etcd: %w", err)
+	return nil, fmt.Errorf("etcd: %w", err)
 }

@@ -24,7 +24,7 @@ const etcdFix = "put back a copy of %s, or move that directory away: the API the
 func checkEtcd(data string) error {
 	logs, db := filepath.Join(data, "member", "wal"), filepath.Join(data, "member", "snap", "db")
 	damaged := func(path string, err error) error {
-		return fmt.Errorf("kube: etcd: %s: %w: "+etcdFix, path, err, data)
+		return fmt.Errorf("etcd: %s: %w: "+etcdFix, path, err, data)
 	}
 	entries, err := os.ReadDir(logs)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -36,7 +36,7 @@ const fieldManager = "metalab"
 func Install(ctx context.Context, c *rest.Config, families ...string) error {
 	crds, err := config.CRDs(families...)
 	if err != nil {
-		return fmt.Errorf("kube: install: %w", err)
+		return fmt.Errorf("install: %w", err)
 	}
 	return installDefinitions(ctx, c, crds, func(c *rest.Config) error {
 		if slices.Contains(families, config.HOC) {
@@ -77,15 +77,15 @@ func installDefinitions(ctx context.Context, c *rest.Config, crds []*apiextensio
 	c.QPS = -1 // no client-side limit for a handful of requests that the caller waits for
 	client, err := clientset.NewForConfig(c)
 	if err != nil {
-		return fmt.Errorf("kube: install: %w", err)
+		return fmt.Errorf("install: %w", err)
 	}
 	for _, crd := range crds {
 		if err := apply(ctx, client, crd); err != nil {
-			return fmt.Errorf("kube: install %s: %w", crd.Name, err)
+			return fmt.Errorf("install %s: %w", crd.Name, err)
 		}
 	}
 	if err := beside(c); err != nil {
-		return fmt.Errorf("kube: install: %w", err)
+		return fmt.Errorf("install: %w", err)
 	}
 	var missing error
 	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, bootTimeout, true, func(ctx context.Context) (bool, error) {
@@ -95,7 +95,7 @@ func installDefinitions(ctx context.Context, c *rest.Config, crds []*apiextensio
 		return missing == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("kube: install: %w", errors.Join(err, missing))
+		return fmt.Errorf("install: %w", errors.Join(err, missing))
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func startDisruption(ctx context.Context, all *sync.WaitGroup, c *rest.Config, c
 	scales, err := scale.NewForConfig(rest.AddUserAgent(rest.CopyConfig(c), "disruption-controller"), mapper,
 		dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(client.Discovery()))
 	if err != nil {
-		return fmt.Errorf("kube: disruption budgets: %w", err)
+		return fmt.Errorf("disruption budgets: %w", err)
 	}
 	budgets := disruption.NewDisruptionController(ctx, typed.Core().V1().Pods(), typed.Policy().V1().PodDisruptionBudgets(),
 		typed.Core().V1().ReplicationControllers(), typed.Apps().V1().ReplicaSets(), typed.Apps().V1().Deployments(),

@@ -254,7 +254,7 @@ func TestSecondInstallChangesNothing(t *testing.T) {
 func TestInstallErrorNamesTheDefinition(t *testing.T) {
 	c := sharedAPI(t).RESTConfig()
 	err := Install(t.Context(), rest.AnonymousClientConfig(c))
-	if !apierrors.IsForbidden(errors.Unwrap(err)) || !strings.HasPrefix(err.Error(), "kube: install baremetalhosts.metal3.io: ") {
+	if !apierrors.IsForbidden(errors.Unwrap(err)) || !strings.HasPrefix(err.Error(), "install baremetalhosts.metal3.io: ") {
 		t.Errorf("Install without authentication: error = %v, want Forbidden", err)
 	}
 }

@@ -59,7 +59,7 @@ type pair struct {
 func openPKI(dir string, host net.IP, now time.Time) (*pki, error) {
 	dir = filepath.Join(dir, "pki")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("kube: keys: %w", err)
+		return nil, fmt.Errorf("keys: %w", err)
 	}
 	p := &pki{accountKey: filepath.Join(dir, "service-account.key")}
 
@@ -145,10 +145,10 @@ func (p pair) valid(issuer *pair, now time.Time, template *x509.Certificate) boo
 func newPair(file string, issuer *pair, now time.Time, template *x509.Certificate) (pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return pair{}, fmt.Errorf("kube: %s: %w", file, err)
+		return pair{}, fmt.Errorf("%s: %w", file, err)
 	}
 	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127)); err != nil {
-		return pair{}, fmt.Errorf("kube: %s: %w", file, err)
+		return pair{}, fmt.Errorf("%s: %w", file, err)
 	}
 	template.NotBefore = now.Add(-backdate)
 	parent, signer := template, crypto.Signer(key)
@@ -160,11 +160,11 @@ func newPair(file string, issuer *pair, now time.Time, template *x509.Certificat
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
 	if err != nil {
-		return pair{}, fmt.Errorf("kube: %s: %w", file, err)
+		return pair{}, fmt.Errorf("%s: %w", file, err)
 	}
 	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(key)
 	if err != nil {
-		return pair{}, fmt.Errorf("kube: %s: %w", file, err)
+		return pair{}, fmt.Errorf("%s: %w", file, err)
 	}
 	b := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), keyPEM...)
 	if err := replaceFile(file, b); err != nil {
@@ -176,11 +176,11 @@ func newPair(file string, issuer *pair, now time.Time, template *x509.Certificat
 func parsePair(file string, b []byte) (pair, error) {
 	t, err := tls.X509KeyPair(b, b) // the parser skips the blocks that it does not need
 	if err != nil {
-		return pair{}, fmt.Errorf("kube: %s: %w", file, err)
+		return pair{}, fmt.Errorf("%s: %w", file, err)
 	}
 	key, ok := t.PrivateKey.(crypto.Signer)
 	if !ok {
-		return pair{}, fmt.Errorf("kube: %s: a %T cannot sign", file, t.PrivateKey)
+		return pair{}, fmt.Errorf("%s: a %T cannot sign", file, t.PrivateKey)
 	}
 	p := pair{file: file, cert: t.Leaf, key: key}
 	for rest := b; ; {
@@ -205,12 +205,12 @@ func openKey(file string) error {
 	}
 	if b != nil {
 		if _, err := keyutil.ParsePrivateKeyPEM(b); err != nil {
-			return fmt.Errorf("kube: %s: %w: put it back, or remove it to have a new one made: tokens of service accounts are then of no use", file, err)
+			return fmt.Errorf("%s: %w: put it back, or remove it to have a new one made: tokens of service accounts are then of no use", file, err)
 		}
 		return nil
 	}
 	if b, err = keyutil.MakeEllipticPrivateKeyPEM(); err != nil {
-		return fmt.Errorf("kube: %s: %w", file, err)
+		return fmt.Errorf("%s: %w", file, err)
 	}
 	return replaceFile(file, b)
 }
@@ -234,7 +234,7 @@ func (p *pki) writeKubeconfig(file string, addr *net.TCPAddr) error {
 	c.CurrentContext = name
 	b, err := clientcmd.Write(*c)
 	if err != nil {
-		return fmt.Errorf("kube: kubeconfig: %w", err)
+		return fmt.Errorf("kubeconfig: %w", err)
 	}
 	return replaceFile(file, b)
 }

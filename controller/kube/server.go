@@ -68,7 +68,7 @@ func startServer(ctx context.Context, address string, fast *inProcessStore, node
 	client, err := kubernetes.NewForConfig(keys.restConfig(ln.Addr().(*net.TCPAddr)))
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("kube: API server: %w", err)
+		return nil, fmt.Errorf("API server: %w", err)
 	}
 	readLateAccounts(o, client)
 	if nodes {
@@ -77,13 +77,13 @@ func startServer(ctx context.Context, address string, fast *inProcessStore, node
 	run, err := buildServer(ctx, o, fast, nodes, space)
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("kube: API server: %w", err)
+		return nil, fmt.Errorf("API server: %w", err)
 	}
 	s := &apiServer{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		if err := run(ctx); err != nil {
-			s.err = fmt.Errorf("kube: API server: %w", err)
+			s.err = fmt.Errorf("API server: %w", err)
 		}
 	}()
 	return s, nil
@@ -95,7 +95,7 @@ func startServer(ctx context.Context, address string, fast *inProcessStore, node
 func (s *apiServer) waitReady(ctx context.Context, c *rest.Config) error {
 	client, err := kubernetes.NewForConfig(c)
 	if err != nil {
-		return fmt.Errorf("kube: %w", err)
+		return err
 	}
 	var last error
 	err = wait.PollUntilContextTimeout(context.WithoutCancel(ctx), 20*time.Millisecond, bootTimeout, true,
@@ -113,12 +113,12 @@ func (s *apiServer) waitReady(ctx context.Context, c *rest.Config) error {
 		})
 	switch {
 	case wait.Interrupted(err):
-		return fmt.Errorf("kube: API server: not ready after %s: %w", bootTimeout, last)
+		return fmt.Errorf("API server: not ready after %s: %w", bootTimeout, last)
 	case err != nil:
-		return fmt.Errorf("kube: API server: %w", err)
+		return fmt.Errorf("API server: %w", err)
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("kube: API server: %w", context.Cause(ctx))
+		return fmt.Errorf("API server: %w", context.Cause(ctx))
 	}
 	return nil
 }

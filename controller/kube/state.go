@@ -31,7 +31,7 @@ const lockGrace = 2 * time.Second
 func lock(ctx context.Context, dir string) (unlock func() error, err error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("kube: state folder: %w", err)
+		return nil, fmt.Errorf("state folder: %w", err)
 	}
 	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, lockGrace, true, func(context.Context) (bool, error) {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -51,7 +51,7 @@ func lock(ctx context.Context, dir string) (unlock func() error, err error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("kube: state folder %s: %w", dir, err)
+		return nil, fmt.Errorf("state folder %s: %w", dir, err)
 	}
 	return f.Close, nil
 }
@@ -74,7 +74,7 @@ func socketDir(dir string) (string, error) {
 	}
 	folder := filepath.Join(base, hex.EncodeToString(sum[:8]))
 	if n := len(clientSocket(folder)); n > maxSocketPath {
-		return "", fmt.Errorf("kube: socket %s: the path has %d bytes, the system allows %d: set XDG_RUNTIME_DIR to a shorter path",
+		return "", fmt.Errorf("socket %s: the path has %d bytes, the system allows %d: set XDG_RUNTIME_DIR to a shorter path",
 			clientSocket(folder), n, maxSocketPath)
 	}
 	for _, d := range []string{base, folder} {
@@ -90,15 +90,15 @@ func socketDir(dir string) (string, error) {
 // bypasses the API's authentication and authorization.
 func privateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("kube: socket folder: %w", err)
+		return fmt.Errorf("socket folder: %w", err)
 	}
 	fi, err := os.Lstat(dir)
 	if err != nil {
-		return fmt.Errorf("kube: socket folder: %w", err)
+		return fmt.Errorf("socket folder: %w", err)
 	}
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	if !fi.IsDir() || ok && int(st.Uid) != os.Getuid() || fi.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("kube: socket folder %s must be a folder of this user with mode 0700, but is %s", dir, fi.Mode())
+		return fmt.Errorf("socket folder %s must be a folder of this user with mode 0700, but is %s", dir, fi.Mode())
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func listen(dir, address string) (net.Listener, error) {
 	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("kube: listen: %w", err)
+		return nil, fmt.Errorf("listen: %w", err)
 	}
 	file := filepath.Join(dir, "port")
 	if port == "0" {
@@ -126,7 +126,7 @@ func listen(dir, address string) (net.Listener, error) {
 	}
 	ln, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("kube: %w", err)
+		return nil, err
 	}
 	if port == "0" {
 		chosen := strconv.Itoa(ln.Addr().(*net.TCPAddr).Port)
@@ -157,7 +157,7 @@ func replaceFile(path string, data []byte) error {
 	part := path + ".part" // a fixed name, under the lock: a later call overwrites the file of a crashed one
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return fmt.Errorf("kube: %w", err)
+		return err
 	}
 	_, err = f.Write(data)
 	err = errors.Join(err, f.Sync(), f.Close())
@@ -165,10 +165,10 @@ func replaceFile(path string, data []byte) error {
 		err = os.Rename(part, path)
 	}
 	if st, statErr := os.Stat(path); err != nil && statErr == nil && st.IsDir() {
-		return fmt.Errorf("kube: %s is a directory: move it away: the API makes a file there", path)
+		return fmt.Errorf("%s is a directory: move it away: the API makes a file there", path)
 	}
 	if err != nil {
-		return fmt.Errorf("kube: %w", err)
+		return err
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func readFile(path string) ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("kube: %w: move it away", err)
+		return nil, fmt.Errorf("%w: move it away", err)
 	}
 	return append([]byte{}, b...), nil
 }

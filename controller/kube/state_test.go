@@ -80,7 +80,7 @@ func TestUnreadableKeysAreAnErrorAndNotReplaced(t *testing.T) {
 			if err := os.WriteFile(file, []byte("spilt coffee"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := openPKI(dir, loopback, time.Now()); err == nil || !strings.HasPrefix(err.Error(), "kube: "+file+": ") {
+			if _, err := openPKI(dir, loopback, time.Now()); err == nil || !strings.HasPrefix(err.Error(), file+": ") {
 				t.Errorf("openPKI() error = %v, want one about %s", err, file)
 			}
 		})
@@ -152,7 +152,7 @@ func TestListenReusesThePortOfTheLastRun(t *testing.T) {
 	if _, err := listen(dir, third.Addr().String()); err == nil {
 		t.Error("listen on a port in use: no error")
 	}
-	if _, err := listen(dir, "6443"); err == nil || !strings.HasPrefix(err.Error(), "kube: listen: ") {
+	if _, err := listen(dir, "6443"); err == nil || !strings.HasPrefix(err.Error(), "listen: ") {
 		t.Errorf("listen(6443) error = %v, want one about the address", err)
 	}
 }

@@ -171,12 +171,12 @@ const haGrace = 2 * time.Second
 func backdateDefinitions(ctx context.Context, c *rest.Config) error {
 	client, err := clientset.NewForConfig(c)
 	if err != nil {
-		return fmt.Errorf("kube: install: %w", err)
+		return fmt.Errorf("install: %w", err)
 	}
 	crds := client.ApiextensionsV1().CustomResourceDefinitions()
 	list, err := crds.List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("kube: install: %w", err)
+		return fmt.Errorf("install: %w", err)
 	}
 	for _, crd := range list.Items {
 		// Upstream's controllers write this status, too.
@@ -194,7 +194,7 @@ func backdateDefinitions(ctx context.Context, c *rest.Config) error {
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("kube: install %s: %w", crd.Name, err)
+			return fmt.Errorf("install %s: %w", crd.Name, err)
 		}
 	}
 	return nil

@@ -72,11 +72,11 @@ func (c *Config) checkHelm(selected []controller) error {
 	case of == nil:
 		return nil
 	case of.Target == nil || of.Bundle.Namespace == "" || of.Bundle.Name == "":
-		return errors.New("manager: Config.Helm needs a Bundle and a Target")
+		return errors.New("Config.Helm needs a Bundle and a Target")
 	case len(selected) != 1 || selected[0].name != helmController:
-		return fmt.Errorf("manager: Config.Helm: select the controller %s alone", helmController)
+		return fmt.Errorf("Config.Helm: select the controller %s alone", helmController)
 	case c.Election == nil || c.Election.Namespace != of.Bundle.Namespace || c.Election.Name != helmcontroller.Name(of.Bundle.Name):
-		return errors.New("manager: Config.Helm needs the election of HelmElection")
+		return errors.New("Config.Helm needs the election of HelmElection")
 	}
 	return nil
 }

@@ -48,12 +48,12 @@ func newHostStates(c clock.PassiveClock) *hostStates {
 func (s *hostStates) watch(ctx context.Context, c cache.Cache, reg prometheus.Registerer) error {
 	for _, m := range []prometheus.Collector{s.hosts, s.took} {
 		if err := reg.Register(m); err != nil {
-			return fmt.Errorf("manager: metrics of hosts: %w", err)
+			return fmt.Errorf("metrics of hosts: %w", err)
 		}
 	}
 	informer, err := c.GetInformer(ctx, &metal3.BareMetalHost{}, cache.BlockUntilSynced(false))
 	if err != nil {
-		return fmt.Errorf("manager: metrics of hosts: %w", err)
+		return fmt.Errorf("metrics of hosts: %w", err)
 	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    func(obj any, initial bool) { s.set(obj, !initial) },
@@ -61,7 +61,7 @@ func (s *hostStates) watch(ctx context.Context, c cache.Cache, reg prometheus.Re
 		DeleteFunc: s.remove,
 	})
 	if err != nil {
-		return fmt.Errorf("manager: metrics of hosts: %w", err)
+		return fmt.Errorf("metrics of hosts: %w", err)
 	}
 	return nil
 }

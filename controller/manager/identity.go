@@ -35,11 +35,11 @@ func Identity(ctx context.Context, c client.Client, key client.ObjectKey, now ti
 		}
 	}
 	if err != nil {
-		return inband.Identity{}, fmt.Errorf("manager: identity: %w", err)
+		return inband.Identity{}, fmt.Errorf("identity: %w", err)
 	}
 	id, err := inband.NewIdentity(s.Data, now, addresses...)
 	if err != nil {
-		return inband.Identity{}, fmt.Errorf("manager: secret %s: %w", key, err)
+		return inband.Identity{}, fmt.Errorf("secret %s: %w", key, err)
 	}
 	return id, nil
 }

@@ -203,7 +203,7 @@ func New(ctx context.Context, c Config) (*Set, error) {
 		return nil, err
 	}
 	if c.API == nil {
-		return nil, errors.New("manager: Config.API is nil")
+		return nil, errors.New("Config.API is nil")
 	}
 	if err := c.checkHelm(selected); err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func New(ctx context.Context, c Config) (*Set, error) {
 	if reg := c.registry(); reg != nil {
 		c.writes = newAPIWrites()
 		if err := reg.Register(c.writes.count); err != nil {
-			return nil, fmt.Errorf("manager: metrics of writes: %w", err)
+			return nil, fmt.Errorf("metrics of writes: %w", err)
 		}
 	}
 	s := &Set{cfg: c, leading: make(chan struct{})}
@@ -220,7 +220,7 @@ func New(ctx context.Context, c Config) (*Set, error) {
 		return nil, err
 	}
 	if err := s.addProbes(c.api()); err != nil {
-		return nil, fmt.Errorf("manager: %w", err)
+		return nil, err
 	}
 	if reg := c.registry(); reg != nil && slices.ContainsFunc(selected, func(c controller) bool { return c.name == "host" }) {
 		if err := newHostStates(c.Clock).watch(ctx, s.mgr.GetCache(), reg); err != nil {
@@ -229,11 +229,11 @@ func New(ctx context.Context, c Config) (*Set, error) {
 	}
 	for _, c := range selected {
 		if err := c.add(ctx, s); err != nil {
-			return nil, fmt.Errorf("manager: controller %s: %w", c.name, err)
+			return nil, fmt.Errorf("controller %s: %w", c.name, err)
 		}
 	}
 	if err := s.mgr.Add(ctrlmanager.RunnableFunc(s.lead)); err != nil {
-		return nil, fmt.Errorf("manager: %w", err)
+		return nil, err
 	}
 	return s, nil
 }
@@ -259,7 +259,7 @@ func (c *Config) defaults() {
 func newManager(c Config) (ctrl.Manager, error) {
 	scheme, err := Scheme()
 	if err != nil {
-		return nil, fmt.Errorf("manager: %w", err)
+		return nil, err
 	}
 	o := ctrl.Options{
 		Scheme:                  scheme,
@@ -291,7 +291,7 @@ func newManager(c Config) (ctrl.Manager, error) {
 	}
 	mgr, err := ctrl.NewManager(c.api(), o)
 	if err != nil {
-		return nil, fmt.Errorf("manager: %w", err)
+		return nil, err
 	}
 	return mgr, nil
 }
@@ -338,7 +338,7 @@ func (s *Set) Run(ctx context.Context) error {
 		err = s.mgr.Start(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("manager: %w", err)
+		return err
 	}
 	return nil
 }

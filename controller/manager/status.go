@@ -46,7 +46,7 @@ func (c *Config) statusTLS() *tls.Config {
 	cert := c.Identity.Certificate
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if len(cert.Certificate) == 0 {
-			return nil, errors.New("manager: Config.Identity has no certificate")
+			return nil, errors.New("Config.Identity has no certificate")
 		}
 		return &cert, nil
 	}}

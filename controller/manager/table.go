@@ -83,11 +83,11 @@ func selectControllers(names []string) ([]controller, error) {
 	}
 	for _, name := range names {
 		if !slices.Contains(Names(), name) {
-			return nil, fmt.Errorf("manager: there is no controller %q: use some of %s", name, strings.Join(Names(), ", "))
+			return nil, fmt.Errorf("there is no controller %q: use some of %s", name, strings.Join(Names(), ", "))
 		}
 	}
 	if len(selected) == 0 {
-		return nil, fmt.Errorf("manager: no controller is selected: use some of %s", strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("no controller is selected: use some of %s", strings.Join(Names(), ", "))
 	}
 	return selected, nil
 }

@@ -24,7 +24,7 @@ func (s *Server) Know(c Client) error {
 	if c.MAC != "" {
 		mac, err := net.ParseMAC(c.MAC)
 		if err != nil || len(mac) != 6 {
-			return fmt.Errorf("netboot: MAC address %q of %s: want the form 02:00:00:00:00:01", c.MAC, c.Name)
+			return fmt.Errorf("MAC address %q of %s: want the form 02:00:00:00:00:01", c.MAC, c.Name)
 		}
 		c.MAC = mac.String()
 	}

@@ -58,12 +58,12 @@ func LoadImage(dir string) (_ *Image, err error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("netboot: image: %w", err)
+			return nil, fmt.Errorf("image: %w", err)
 		}
 		img.open = append(img.open, f)
 		st, err := f.Stat()
 		if err != nil {
-			return nil, fmt.Errorf("netboot: image: %w", err)
+			return nil, fmt.Errorf("image: %w", err)
 		}
 		b := &blank{r: f, size: st.Size()}
 		if name != ISOFile {
@@ -71,10 +71,10 @@ func LoadImage(dir string) (_ *Image, err error) {
 			continue
 		}
 		if img.iso, err = newBlank(f, st.Size()); err != nil {
-			return nil, fmt.Errorf("netboot: image: %s: %w", name, err)
+			return nil, fmt.Errorf("image: %s: %w", name, err)
 		}
 		if len(img.iso.slots) == 0 {
-			return nil, fmt.Errorf("netboot: image: %s has no room for a configuration: make it with `labctl image build agent`", name)
+			return nil, fmt.Errorf("image: %s has no room for a configuration: make it with `labctl image build agent`", name)
 		}
 	}
 	return img, nil

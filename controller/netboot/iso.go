@@ -67,22 +67,22 @@ func (m Medium) Build() (iso []byte, err error) {
 	}
 	dir, err := os.MkdirTemp("", "metalab-iso-")
 	if err != nil {
-		return nil, fmt.Errorf("netboot: iso: %w", err)
+		return nil, fmt.Errorf("iso: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	tree := filepath.Join(dir, "tree")
 	if err := os.Mkdir(tree, 0o700); err != nil {
-		return nil, fmt.Errorf("netboot: iso: %w", err)
+		return nil, fmt.Errorf("iso: %w", err)
 	}
 	target := filepath.Join(dir, "agent.iso")
 	storage, err := file.CreateFromPath(target, room(files))
 	if err != nil {
-		return nil, fmt.Errorf("netboot: iso: %w", err)
+		return nil, fmt.Errorf("iso: %w", err)
 	}
 	defer storage.Close()
 	fs, err := iso9660.Create(storage, 0, 0, isoBlock, tree)
 	if err != nil {
-		return nil, fmt.Errorf("netboot: iso: %w", err)
+		return nil, fmt.Errorf("iso: %w", err)
 	}
 	defer fs.Close()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -92,11 +92,11 @@ func (m Medium) Build() (iso []byte, err error) {
 	}
 	err = fs.Finalize(iso9660.FinalizeOptions{RockRidge: true, VolumeIdentifier: VolumeID, ElTorito: torito})
 	if err != nil {
-		return nil, fmt.Errorf("netboot: iso: %w", err)
+		return nil, fmt.Errorf("iso: %w", err)
 	}
 	iso, err = os.ReadFile(target)
 	if err != nil {
-		return nil, fmt.Errorf("netboot: iso: %w", err)
+		return nil, fmt.Errorf("iso: %w", err)
 	}
 	return iso, nil
 }
@@ -113,14 +113,14 @@ func room(files map[string][]byte) int64 {
 
 func put(fs *iso9660.FileSystem, name string, content []byte) error {
 	if err := fs.Mkdir(path.Dir(name)); err != nil {
-		return fmt.Errorf("netboot: iso: %s: %w", name, err)
+		return fmt.Errorf("iso: %s: %w", name, err)
 	}
 	f, err := fs.OpenFile(name, os.O_CREATE|os.O_RDWR)
 	if err != nil {
-		return fmt.Errorf("netboot: iso: %s: %w", name, err)
+		return fmt.Errorf("iso: %s: %w", name, err)
 	}
 	if _, err := f.Write(content); err != nil {
-		return fmt.Errorf("netboot: iso: %s: %w", name, err)
+		return fmt.Errorf("iso: %s: %w", name, err)
 	}
 	return f.Close()
 }

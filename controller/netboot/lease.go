@@ -35,11 +35,11 @@ const (
 func (n *Network) validate() error {
 	switch {
 	case !n.Server.Is4():
-		return fmt.Errorf("netboot: Net.Server %s: want an IPv4 address", n.Server)
+		return fmt.Errorf("Net.Server %s: want an IPv4 address", n.Server)
 	case n.Mode != Full && n.Mode != Proxy:
-		return fmt.Errorf("netboot: Net.Mode %q: use %q or %q", n.Mode, Full, Proxy)
+		return fmt.Errorf("Net.Mode %q: use %q or %q", n.Mode, Full, Proxy)
 	case n.Mode == Full && (!n.Pool.IsValid() || !n.Pool.Addr().Is4() || n.Pool.Bits() > 30):
-		return fmt.Errorf("netboot: Net.Pool %s: want an IPv4 prefix of /30 or more addresses", n.Pool)
+		return fmt.Errorf("Net.Pool %s: want an IPv4 prefix of /30 or more addresses", n.Pool)
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func newLeases(n Network) leases {
 	return l
 }
 
-var errPoolEmpty = errors.New("netboot: all addresses of the pool are in use")
+var errPoolEmpty = errors.New("all addresses of the pool are in use")
 
 // give returns the address of a MAC address, and reserves one at the first call.
 func (l *leases) give(mac string) (netip.Addr, error) {

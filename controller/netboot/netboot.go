@@ -69,11 +69,11 @@ type Server struct {
 func New(c Config) (*Server, error) {
 	switch {
 	case len(c.Key) < inband.KeySize:
-		return nil, fmt.Errorf("netboot: Key has %d bytes, need %d", len(c.Key), inband.KeySize)
+		return nil, fmt.Errorf("Key has %d bytes, need %d", len(c.Key), inband.KeySize)
 	case c.URL == "":
-		return nil, errors.New("netboot: URL is empty: BMCs would not find the media")
+		return nil, errors.New("URL is empty: BMCs would not find the media")
 	case c.Media == nil:
-		return nil, errors.New("netboot: Media is nil")
+		return nil, errors.New("Config.Media is nil")
 	}
 	s := &Server{cfg: c, image: c.Image, clients: map[string]*client{}, macs: map[string]*client{}, open: map[string]inband.Boot{}, seeds: map[string]*seedOffer{}}
 	if c.Net != nil {

@@ -52,7 +52,7 @@ func (p Ports) Listen(ctx context.Context) (_ *Sockets, err error) {
 		lc := net.ListenConfig{Control: bindTo(row.device)}
 		c, err := lc.ListenPacket(ctx, "udp4", row.address.String())
 		if err != nil {
-			return nil, fmt.Errorf("netboot: %s: %w", row.name, err)
+			return nil, fmt.Errorf("%s: %w", row.name, err)
 		}
 		*row.into = c.(*net.UDPConn)
 	}
@@ -73,7 +73,7 @@ func (s *Sockets) Close() {
 func (s *Server) Serve(ctx context.Context, on *Sockets) error {
 	if s.cfg.Net == nil {
 		on.Close()
-		return errors.New("netboot: Net is nil: there is no network to serve")
+		return errors.New("Net is nil: there is no network to serve")
 	}
 	files := s.newTFTP()
 	var wg sync.WaitGroup
@@ -107,7 +107,7 @@ func (s *Server) serveDHCP(c *net.UDPConn) error {
 	for {
 		n, from, err := c.ReadFromUDPAddrPort(b)
 		if err != nil {
-			return fmt.Errorf("netboot: DHCP: %w", err)
+			return fmt.Errorf("DHCP: %w", err)
 		}
 		answer, to := s.datagram(b[:n], from)
 		if answer == nil {

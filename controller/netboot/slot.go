@@ -80,10 +80,10 @@ func (f *filled) ReadAt(p []byte, off int64) (int, error) {
 func slotOf(m job.Media) ([]byte, error) {
 	config, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
-		return nil, fmt.Errorf("netboot: %s: %w", m.Boot, err)
+		return nil, fmt.Errorf("%s: %w", m.Boot, err)
 	}
 	if len(config)+1 > slotSize {
-		return nil, fmt.Errorf("netboot: %s: the configuration has %d bytes, an image has room for %d", m.Boot, len(config), slotSize-1)
+		return nil, fmt.Errorf("%s: the configuration has %d bytes, an image has room for %d", m.Boot, len(config), slotSize-1)
 	}
 	config = append(config, bytes.Repeat([]byte{' '}, slotSize-len(config)-1)...)
 	return append(config, '\n'), nil

@@ -45,7 +45,7 @@ func (s *Server) newTFTP() *tftp.Server {
 			sized.SetSize(f.Size())
 		}
 		if _, err := to.ReadFrom(f); err != nil {
-			return fmt.Errorf("netboot: TFTP: %w", err)
+			return fmt.Errorf("TFTP: %w", err)
 		}
 		return nil
 	}, nil)

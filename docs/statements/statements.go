@@ -6,7 +6,6 @@ package statements
 
 import (
 	"embed"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,7 +53,7 @@ var Pages = []string{Metal3, Redfish, IPMI, Quirks, MOSK, Elemental, MachineConf
 func Read(page string) []Section {
 	b, err := pages.ReadFile(page)
 	if err != nil {
-		panic(fmt.Errorf("statements: %w", err))
+		panic(err)
 	}
 	return Parse(string(b))
 }

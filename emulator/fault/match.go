@@ -77,7 +77,7 @@ func fits(glob, s string) bool {
 func Matches(glob, path string) (bool, error) {
 	p, err := parsePattern(glob)
 	if err != nil {
-		return false, fmt.Errorf("fault: path %w", err)
+		return false, fmt.Errorf("path %w", err)
 	}
 	return p.matches(path), nil
 }

@@ -15,11 +15,11 @@ import (
 
 var (
 	// ErrUnknown means that a plan has no rule with that ID.
-	ErrUnknown = errors.New("fault: no such rule")
+	ErrUnknown = errors.New("no such rule")
 	// ErrTaken means that a plan already has a rule with that ID.
-	ErrTaken = errors.New("fault: id is taken")
+	ErrTaken = errors.New("id is taken")
 	// ErrFull means that a plan has the maximum number of rules.
-	ErrFull = errors.New("fault: too many rules: remove some")
+	ErrFull = errors.New("too many rules: remove some")
 )
 
 // MaxRules is the maximum number of rules of a plan.

@@ -40,11 +40,11 @@ type SetPowerPolicy struct{ PowerPolicy }
 func (c SetPowerPolicy) apply(m *Machine, _ time.Time) ([]Event, error) {
 	switch p := c.PowerPolicy; {
 	case p.Restore != AlwaysOn && p.Restore != AlwaysOff && p.Restore != LastState:
-		return nil, fmt.Errorf("machine: power restore policy %q: %w", p.Restore, ErrUnknown)
+		return nil, fmt.Errorf("power restore policy %q: %w", p.Restore, ErrUnknown)
 	case p.OnDelay.Duration < 0 || p.OnDelay.Duration > MaxDelay:
-		return nil, fmt.Errorf("machine: power-on delay %v: must be 0 to %v: %w", p.OnDelay, MaxDelay, ErrUnknown)
+		return nil, fmt.Errorf("power-on delay %v: must be 0 to %v: %w", p.OnDelay, MaxDelay, ErrUnknown)
 	case p.CycleDelay.Duration < 0 || p.CycleDelay.Duration > MaxDelay:
-		return nil, fmt.Errorf("machine: power-cycle delay %v: must be 0 to %v: %w", p.CycleDelay, MaxDelay, ErrUnknown)
+		return nil, fmt.Errorf("power-cycle delay %v: must be 0 to %v: %w", p.CycleDelay, MaxDelay, ErrUnknown)
 	}
 	if *m.policy() != c.PowerPolicy {
 		m.st.Policy = &c.PowerPolicy

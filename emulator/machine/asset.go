@@ -55,11 +55,11 @@ func (c SetAsset) apply(m *Machine, _ time.Time) ([]Event, error) {
 		c.IndicatorLED = IndicatorOff
 	}
 	if !slices.Contains(IndicatorLEDs, c.IndicatorLED) {
-		return nil, fmt.Errorf("machine: indicator %q: %w", c.IndicatorLED, ErrUnknown)
+		return nil, fmt.Errorf("indicator %q: %w", c.IndicatorLED, ErrUnknown)
 	}
 	for _, text := range []string{c.Tag, c.ChassisTag, c.HostName} {
 		if !ValidText(text) {
-			return nil, fmt.Errorf("machine: %.16q…: must be at most %d bytes: %w", text, maxText, ErrUnknown)
+			return nil, fmt.Errorf("%.16q…: must be at most %d bytes: %w", text, maxText, ErrUnknown)
 		}
 	}
 	if c.IndicatorLED == IndicatorOff {
@@ -84,7 +84,7 @@ type Identify struct {
 
 func (c Identify) apply(m *Machine, now time.Time) ([]Event, error) {
 	if c.Interval < 0 {
-		return nil, fmt.Errorf("machine: identify for %v: must not be negative: %w", c.Interval, ErrUnknown)
+		return nil, fmt.Errorf("identify for %v: must not be negative: %w", c.Interval, ErrUnknown)
 	}
 	a := *m.asset()
 	a.IndicatorLED, a.IndicatorUntil = IndicatorBlinking, time.Time{}

@@ -97,7 +97,7 @@ func (id *Identity) AttestationCertificate(p *Profile) ([]byte, error) {
 	// Without a random source the signature is deterministic (RFC 6979).
 	der, err := x509.CreateCertificate(nil, t, t, &k.PublicKey, k)
 	if err != nil {
-		return nil, fmt.Errorf("machine: certificate of the root of trust: %w", err)
+		return nil, fmt.Errorf("certificate of the root of trust: %w", err)
 	}
 	return der, nil
 }
@@ -131,7 +131,7 @@ func (v *View) SignedMeasurements(nonce, answerNonce [32]byte, indices []byte, s
 		blocks = append(append(blocks, block...), value...)
 	}
 	if count == 0 || indices != nil && count != len(indices) {
-		return nil, fmt.Errorf("machine: measurements %v: %w", indices, ErrUnknown)
+		return nil, fmt.Errorf("measurements %v: %w", indices, ErrUnknown)
 	}
 	operation := byte(signedAll)
 	if len(indices) == 1 {
@@ -145,7 +145,7 @@ func (v *View) SignedMeasurements(nonce, answerNonce [32]byte, indices []byte, s
 	sum := sha256.Sum256(l1)
 	r, s, err := signRaw(v.Identity.attestationKey(), sum[:])
 	if err != nil {
-		return nil, fmt.Errorf("machine: attest: %w", err)
+		return nil, fmt.Errorf("attest: %w", err)
 	}
 	return append(append(l1, r...), s...), nil
 }

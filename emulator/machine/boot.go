@@ -111,13 +111,13 @@ func (c SetOverride) apply(m *Machine, _ time.Time) ([]Event, error) {
 	o := c.Override
 	switch {
 	case !slices.Contains(Enableds, o.Enabled):
-		return nil, fmt.Errorf("machine: override enabled %q: %w", o.Enabled, ErrUnknown)
+		return nil, fmt.Errorf("override enabled %q: %w", o.Enabled, ErrUnknown)
 	case !slices.Contains(SourceKinds, o.Target):
-		return nil, fmt.Errorf("machine: override target %q: %w", o.Target, ErrUnknown)
+		return nil, fmt.Errorf("override target %q: %w", o.Target, ErrUnknown)
 	case !slices.Contains(Modes, o.Mode):
-		return nil, fmt.Errorf("machine: override mode %q: %w", o.Mode, ErrUnknown)
+		return nil, fmt.Errorf("override mode %q: %w", o.Mode, ErrUnknown)
 	case o.BootNext != "" && o.BootNext != m.st.Override.BootNext && !slices.ContainsFunc(m.options(), func(b BootOption) bool { return b.ID == o.BootNext }):
-		return nil, fmt.Errorf("machine: override next %q is no boot option: %w", o.BootNext, ErrUnknown)
+		return nil, fmt.Errorf("override next %q is no boot option: %w", o.BootNext, ErrUnknown)
 	}
 	if field, with, ok := o.Conflict(); ok {
 		return nil, fmt.Errorf("%w: override: %s and %s", ErrConflict, field, with)
@@ -202,7 +202,7 @@ type SetHTTPBoot struct{ URI string }
 
 func (c SetHTTPBoot) apply(m *Machine, _ time.Time) ([]Event, error) {
 	if u, err := url.Parse(c.URI); c.URI != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		return nil, fmt.Errorf("machine: HTTP boot URI %q: must be http://… or https://…: %w", c.URI, ErrUnknown)
+		return nil, fmt.Errorf("HTTP boot URI %q: must be http://… or https://…: %w", c.URI, ErrUnknown)
 	}
 	m.updateBootSettings(func(b *BootSettings) { b.HTTPURI = c.URI })
 	return nil, nil
@@ -217,9 +217,9 @@ type SetRetry struct {
 func (c SetRetry) apply(m *Machine, _ time.Time) ([]Event, error) {
 	switch {
 	case !slices.Contains(RetryConfigs, c.Retry):
-		return nil, fmt.Errorf("machine: retry %q: %w", c.Retry, ErrUnknown)
+		return nil, fmt.Errorf("retry %q: %w", c.Retry, ErrUnknown)
 	case c.Attempts < 0 || c.Attempts > MaxAttempts:
-		return nil, fmt.Errorf("machine: retry attempts %d: must be 0 to %d: %w", c.Attempts, MaxAttempts, ErrUnknown)
+		return nil, fmt.Errorf("retry attempts %d: must be 0 to %d: %w", c.Attempts, MaxAttempts, ErrUnknown)
 	}
 	m.updateBootSettings(func(b *BootSettings) { b.Retry, b.Attempts = c.Retry, c.Attempts })
 	return nil, nil

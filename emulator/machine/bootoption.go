@@ -197,7 +197,7 @@ func (c SetBootOrder) apply(m *Machine, _ time.Time) ([]Event, error) {
 			return nil, fmt.Errorf("%w: boot order: %s is there twice", ErrConflict, id)
 		}
 		if _, ok := m.option(id); !ok {
-			return nil, fmt.Errorf("machine: boot order: %q is no boot option: %w", id, ErrUnknown)
+			return nil, fmt.Errorf("boot order: %q is no boot option: %w", id, ErrUnknown)
 		}
 	}
 	if c.Order == nil {
@@ -216,7 +216,7 @@ type SetBootOption struct {
 func (c SetBootOption) apply(m *Machine, _ time.Time) ([]Event, error) {
 	b, ok := m.option(c.ID)
 	if !ok {
-		return nil, fmt.Errorf("machine: %q is no boot option: %w", c.ID, ErrUnknown)
+		return nil, fmt.Errorf("%q is no boot option: %w", c.ID, ErrUnknown)
 	}
 	if b.Enabled == c.Enabled {
 		return nil, nil

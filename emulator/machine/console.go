@@ -23,7 +23,7 @@ func (c Print) apply(m *Machine, _ time.Time) ([]Event, error) {
 	case m.st.Phase == Paused:
 		return nil, fmt.Errorf("%w: print while %s", ErrPower, m.st.Phase)
 	case len(c.Text) > console.Size:
-		return nil, fmt.Errorf("machine: print: %d bytes: must be at most %d: %w", len(c.Text), console.Size, ErrUnknown)
+		return nil, fmt.Errorf("print: %d bytes: must be at most %d: %w", len(c.Text), console.Size, ErrUnknown)
 	case c.Text == "":
 		return nil, nil
 	}

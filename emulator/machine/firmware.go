@@ -287,7 +287,7 @@ func (m *Machine) newFirmware() error {
 	}
 	fw, err := firmware.New(model, m.st.Firmware)
 	if err != nil {
-		return fmt.Errorf("machine: %s: %w", m.identity.Name, err)
+		return fmt.Errorf("%s: %w", m.identity.Name, err)
 	}
 	m.fw = *fw
 	m.st.Firmware = m.fw.State()

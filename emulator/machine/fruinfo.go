@@ -32,7 +32,7 @@ type SetFRUOverrides struct{ FRUOverrides }
 
 func (c SetFRUOverrides) apply(m *Machine, _ time.Time) ([]Event, error) {
 	if len(c.Image) > maxFRUImage {
-		return nil, fmt.Errorf("machine: memory of labels: %d bytes: must be at most %d: %w", len(c.Image), maxFRUImage, ErrUnknown)
+		return nil, fmt.Errorf("memory of labels: %d bytes: must be at most %d: %w", len(c.Image), maxFRUImage, ErrUnknown)
 	}
 	overrides := &c.FRUOverrides
 	if reflect.DeepEqual(*overrides, FRUOverrides{}) {

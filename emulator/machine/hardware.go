@@ -174,7 +174,7 @@ type SetLink struct {
 
 func (c SetLink) apply(m *Machine, now time.Time) ([]Event, error) {
 	if !slices.ContainsFunc(m.identity.NICs, func(n NIC) bool { return n.ID == c.NIC }) {
-		return nil, fmt.Errorf("machine: NIC %q: %w", c.NIC, ErrUnknown)
+		return nil, fmt.Errorf("NIC %q: %w", c.NIC, ErrUnknown)
 	}
 	if m.cabling().Linked(c.NIC) == c.Up {
 		return nil, nil

@@ -80,9 +80,9 @@ func (c AddLogin) apply(m *Machine, _ time.Time) ([]Event, error) {
 	case m.st.OS == nil || m.st.OS.Boot != c.Boot:
 		return nil, fmt.Errorf("%w: boot %d", ErrStale, c.Boot)
 	case c.Name == "" || len(c.Name) > 32 || strings.ContainsFunc(c.Name, func(r rune) bool { return r <= ' ' || r == 0x7f }):
-		return nil, fmt.Errorf("machine: login %q: must be 1 to 32 bytes without spaces: %w", c.Name, ErrUnknown)
+		return nil, fmt.Errorf("login %q: must be 1 to 32 bytes without spaces: %w", c.Name, ErrUnknown)
 	case c.Password == "" || len(c.Password) > console.MaxLine:
-		return nil, fmt.Errorf("machine: password of login %s: must be 1 to %d bytes: %w", c.Name, console.MaxLine, ErrUnknown)
+		return nil, fmt.Errorf("password of login %s: must be 1 to %d bytes: %w", c.Name, console.MaxLine, ErrUnknown)
 	}
 	l := Login{Name: c.Name, Salt: fmt.Sprintf("%s/%d/%s", m.identity.UUID, c.Boot, c.Name)}
 	l.Proof = sha256.Sum256([]byte(l.Salt + "\x00" + c.Password))

@@ -22,14 +22,14 @@ import (
 var (
 	// ErrPower means that the power state does not allow the command, or is
 	// already the requested one.
-	ErrPower = errors.New("machine: not in this power state")
+	ErrPower = errors.New("not in this power state")
 	// ErrUnknown means that a value is not one of those allowed.
-	ErrUnknown = errors.New("machine: unknown value")
+	ErrUnknown = errors.New("unknown value")
 	// ErrConflict means that values contradict each other or the current
 	// settings.
-	ErrConflict = errors.New("machine: settings contradict each other")
+	ErrConflict = errors.New("settings contradict each other")
 	// ErrStale answers a report about a boot that has ended.
-	ErrStale = errors.New("machine: that boot is over")
+	ErrStale = errors.New("that boot is over")
 )
 
 // Machine is one server. It is not safe for concurrent use.
@@ -134,7 +134,7 @@ func New(p *Profile, id Identity, st *State) (*Machine, error) {
 		m.st.Main = &Main{Phase: Off, Progress: NoProgress, Override: Override{Enabled: Disabled, Target: None, Mode: UEFI}}
 	}
 	if _, ok := phases[m.st.Phase]; !ok {
-		return nil, fmt.Errorf("machine: %s: stored phase %q: %w", id.Name, m.st.Phase, ErrUnknown)
+		return nil, fmt.Errorf("%s: stored phase %q: %w", id.Name, m.st.Phase, ErrUnknown)
 	}
 	if err := m.newFirmware(); err != nil {
 		return nil, err

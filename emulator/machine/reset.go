@@ -164,7 +164,7 @@ func (m *Machine) reset(now time.Time, kind ResetKind, cause ResetCause) ([]Even
 func (m *Machine) applyReset(now time.Time, kind ResetKind, cause ResetCause) ([]Event, error) {
 	ways, ok := resets[kind]
 	if !ok {
-		return nil, fmt.Errorf("machine: reset %q: %w", kind, ErrUnknown)
+		return nil, fmt.Errorf("reset %q: %w", kind, ErrUnknown)
 	}
 	on := phases[m.st.Phase].power == PowerOn
 	if kind == Nmi && on {

@@ -176,7 +176,7 @@ func writableKeys(database string) bool {
 // updateKeys replaces the content of a database.
 func (m *Machine) updateKeys(now time.Time, database string, how func([]SecureKey) ([]SecureKey, error)) ([]Event, error) {
 	if !writableKeys(database) {
-		return nil, fmt.Errorf("machine: key database %q: %w", database, ErrUnknown)
+		return nil, fmt.Errorf("key database %q: %w", database, ErrUnknown)
 	}
 	s := *m.secureBoot()
 	keys, err := how(slices.Clone(s.keys(m.profile, database)))
@@ -207,17 +207,17 @@ func (c AddKey) apply(m *Machine, now time.Time) ([]Event, error) {
 		k := c.Key
 		switch {
 		case k.Owner != "" && !ownerForm.MatchString(k.Owner):
-			return nil, fmt.Errorf("machine: owner %q of a key: must be a UUID: %w", k.Owner, ErrUnknown)
+			return nil, fmt.Errorf("owner %q of a key: must be a UUID: %w", k.Owner, ErrUnknown)
 		case len(keys) >= maxKeys || c.Database == platformKey && len(keys) > 0:
 			return nil, fmt.Errorf("%w: %s has no room for another key", ErrConflict, c.Database)
 		case k.Certificate():
 			if _, err := x509.ParseCertificate(k.DER); err != nil {
-				return nil, fmt.Errorf("machine: certificate for %s: %w: %w", c.Database, ErrUnknown, err)
+				return nil, fmt.Errorf("certificate for %s: %w: %w", c.Database, ErrUnknown, err)
 			}
 		default:
 			raw, err := hex.DecodeString(k.Text)
 			if n, ok := signatureBytes[k.Type]; err != nil || !ok || len(raw) != n || !TakesSignatures(c.Database) {
-				return nil, fmt.Errorf("machine: signature of type %q for %s: %w", k.Type, c.Database, ErrUnknown)
+				return nil, fmt.Errorf("signature of type %q for %s: %w", k.Type, c.Database, ErrUnknown)
 			}
 			k.Text = strings.ToLower(k.Text)
 		}
@@ -242,7 +242,7 @@ func (c RemoveKey) apply(m *Machine, now time.Time) ([]Event, error) {
 	return m.updateKeys(now, c.Database, func(keys []SecureKey) ([]SecureKey, error) {
 		left := slices.DeleteFunc(slices.Clone(keys), func(k SecureKey) bool { return k.ID == c.ID })
 		if len(left) == len(keys) {
-			return nil, fmt.Errorf("machine: key %q of %s: %w", c.ID, c.Database, ErrUnknown)
+			return nil, fmt.Errorf("key %q of %s: %w", c.ID, c.Database, ErrUnknown)
 		}
 		return left, nil
 	})

@@ -34,7 +34,7 @@ func storagePowered(p Phase) bool {
 func (m *Machine) newStorage() error {
 	s, err := storage.New(m.identity.Storage, storagePowered(m.st.Phase), m.st.Storage)
 	if err != nil {
-		return fmt.Errorf("machine: %s: %w", m.identity.Name, err)
+		return fmt.Errorf("%s: %w", m.identity.Name, err)
 	}
 	m.disks = *s
 	return nil

@@ -76,7 +76,7 @@ type SetSystemBootOptions struct {
 
 func (c SetSystemBootOptions) apply(m *Machine, now time.Time) ([]Event, error) {
 	if c.DeviceInstance < 0 || c.DeviceInstance > 2*MaxInstance {
-		return nil, fmt.Errorf("machine: boot device instance %d: must be 0 to %d: %w", c.DeviceInstance, 2*MaxInstance, ErrUnknown)
+		return nil, fmt.Errorf("boot device instance %d: must be 0 to %d: %w", c.DeviceInstance, 2*MaxInstance, ErrUnknown)
 	}
 	if c.Request != nil {
 		if _, err := (SetOverride{*c.Request}).apply(m, now); err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // ErrUnstoppable means that the work of a task cannot be stopped.
-var ErrUnstoppable = errors.New("machine: this work cannot be stopped")
+var ErrUnstoppable = errors.New("this work cannot be stopped")
 
 // worker is a part of a machine that does the work of tasks, which it knows by
 // the IDs in its commands.

@@ -126,13 +126,13 @@ func (c SetMetricReportDefinition) apply(m *Machine, now time.Time) ([]Event, er
 	d := c.MetricReportDefinition
 	switch {
 	case !slices.Contains(MetricReportTypes, d.Kind):
-		return nil, fmt.Errorf("machine: report of kind %q: %w", d.Kind, ErrUnknown)
+		return nil, fmt.Errorf("report of kind %q: %w", d.Kind, ErrUnknown)
 	case d.Kind == Periodic && (d.Interval.Duration < MinReportInterval || d.Interval.Duration > maxEvery):
-		return nil, fmt.Errorf("machine: report every %v: must be %v to %v: %w", d.Interval, MinReportInterval, maxEvery, ErrUnknown)
+		return nil, fmt.Errorf("report every %v: must be %v to %v: %w", d.Interval, MinReportInterval, maxEvery, ErrUnknown)
 	}
 	for _, id := range d.Metrics {
 		if m.profile.Thermal.Sensor(id) == nil {
-			return nil, fmt.Errorf("machine: report of sensor %q: %w", id, ErrUnknown)
+			return nil, fmt.Errorf("report of sensor %q: %w", id, ErrUnknown)
 		}
 	}
 	return nil, m.updateTelemetry(func(t *Telemetry) error {
@@ -168,7 +168,7 @@ func (c DeleteMetricReportDefinition) apply(m *Machine, _ time.Time) ([]Event, e
 		t.Definitions = slices.DeleteFunc(t.Definitions, func(d MetricReportDefinition) bool { return d.ID == c.ID })
 		t.Reports = slices.DeleteFunc(t.Reports, func(r MetricReport) bool { return r.ID == c.ID })
 		if len(t.Definitions) == n {
-			return fmt.Errorf("machine: report %q: %w", c.ID, ErrUnknown)
+			return fmt.Errorf("report %q: %w", c.ID, ErrUnknown)
 		}
 		return nil
 	})

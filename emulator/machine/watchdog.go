@@ -68,7 +68,7 @@ const (
 
 // ErrWatchdogNotSet means that the watchdog cannot be started because it was
 // not set since the machine was last started.
-var ErrWatchdogNotSet = errors.New("machine: the watchdog is not set")
+var ErrWatchdogNotSet = errors.New("the watchdog is not set")
 
 // Watchdog is the watchdog timer, which the running system or its firmware must
 // reset in time. Enabled allows it to run; it runs while Until is set.
@@ -159,9 +159,9 @@ func (c SetWatchdog) apply(m *Machine, now time.Time) ([]Event, error) {
 func checkWatchdogActions(a TimeoutAction, by WarningAction) error {
 	switch {
 	case !slices.Contains(TimeoutActions, a):
-		return fmt.Errorf("machine: watchdog action %q: %w", a, ErrUnknown)
+		return fmt.Errorf("watchdog action %q: %w", a, ErrUnknown)
 	case !slices.Contains(WarningActions, by):
-		return fmt.Errorf("machine: watchdog warning %q: %w", by, ErrUnknown)
+		return fmt.Errorf("watchdog warning %q: %w", by, ErrUnknown)
 	}
 	return nil
 }
@@ -185,9 +185,9 @@ func (c ProgramWatchdog) apply(m *Machine, now time.Time) ([]Event, error) {
 	}
 	switch {
 	case !slices.Contains(WatchdogUses, c.Use):
-		return nil, fmt.Errorf("machine: watchdog use %q: %w", c.Use, ErrUnknown)
+		return nil, fmt.Errorf("watchdog use %q: %w", c.Use, ErrUnknown)
 	case c.PreTimeout < 0 || c.Countdown < 0 || c.Countdown > maxWatchdog:
-		return nil, fmt.Errorf("machine: watchdog time %v: must be 0 to %v: %w", c.Countdown, maxWatchdog, ErrUnknown)
+		return nil, fmt.Errorf("watchdog time %v: must be 0 to %v: %w", c.Countdown, maxWatchdog, ErrUnknown)
 	}
 	m.updateWatchdog(func(w *Watchdog) {
 		runs := !w.Until.IsZero()
@@ -244,7 +244,7 @@ func (c FeedWatchdog) apply(m *Machine, now time.Time) ([]Event, error) {
 	case !m.watchdog().Enabled:
 		return nil, fmt.Errorf("%w: the watchdog is disabled", ErrConflict)
 	case c.For < 0 || c.For > maxWatchdog:
-		return nil, fmt.Errorf("machine: watchdog time %v: must be 0 to %v: %w", c.For, maxWatchdog, ErrUnknown)
+		return nil, fmt.Errorf("watchdog time %v: must be 0 to %v: %w", c.For, maxWatchdog, ErrUnknown)
 	case c.For == 0:
 		c.For = defaultWatchdog
 	}

@@ -1,7 +1,6 @@
 package rack
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/rack/store"
@@ -23,7 +22,7 @@ const lagPrecision = time.Second
 func (l *Rack) loadClientTime() error {
 	var lag time.Duration
 	if _, err := l.store.Load(store.Meta, clientLagKey, &lag); err != nil {
-		return fmt.Errorf("rack: %w", err)
+		return err
 	}
 	l.storedLag.Store(int64(lag))
 	l.clock.SetClientLag(lag)

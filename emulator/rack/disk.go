@@ -13,11 +13,11 @@ import (
 var (
 	// ErrNoDrive means that a host does not have, or no longer has, the drive or
 	// volume.
-	ErrNoDrive = errors.New("rack: no such drive")
+	ErrNoDrive = errors.New("no such drive")
 	// ErrDown means that the system which had this drive has stopped.
-	ErrDown = errors.New("rack: the system that had this drive is down")
+	ErrDown = errors.New("the system that had this drive is down")
 	// ErrNotReady means that the controller is still writing the volume.
-	ErrNotReady = errors.New("rack: the volume is not ready")
+	ErrNotReady = errors.New("the volume is not ready")
 )
 
 // Disk is the content of a drive or of a volume. It implements storage.Medium. Its

@@ -83,14 +83,14 @@ func (h *Host) workOnDrives(st *step) (release func(), err error) {
 	for _, w := range asked {
 		wrong, err := w.Do(driveBytes{h})
 		if err != nil {
-			return release, fmt.Errorf("rack: %s: %w", h.Name(), err)
+			return release, fmt.Errorf("%s: %w", h.Name(), err)
 		}
 		if wrong == 0 || w.Kind != storage.WorkCheck {
 			continue
 		}
 		evs, err := h.machine.Apply(st.now, machine.Storage{Command: storage.Checked{Controller: w.Array.Controller, Volume: w.Array.ID, Wrong: wrong}})
 		if err != nil && !errors.Is(err, storage.ErrNotFound) { // the same step has deleted it
-			return release, fmt.Errorf("rack: %s: %w", h.Name(), err)
+			return release, fmt.Errorf("%s: %w", h.Name(), err)
 		}
 		st.machine = append(st.machine, evs...)
 	}
@@ -175,7 +175,7 @@ func (h *Host) PullDrive(ctx context.Context, bay string) error {
 // InsertDrive puts a drive into an empty bay.
 func (h *Host) InsertDrive(ctx context.Context, c storage.InsertDrive) error {
 	if c.What == storage.InsertLoose {
-		return fmt.Errorf("rack: a drive of another host comes by MoveDrive")
+		return fmt.Errorf("a drive of another host comes by MoveDrive")
 	}
 	return h.Storage(ctx, c)
 }

@@ -19,14 +19,14 @@ func FirmwareFor(profiles fs.FS, profile, component string) (firmware.Image, err
 	}
 	raw, err := fs.ReadFile(profiles, "profiles/"+profile+".yaml")
 	if err != nil {
-		return firmware.Image{}, fmt.Errorf("rack: profile %s: %w", profile, err)
+		return firmware.Image{}, fmt.Errorf("profile %s: %w", profile, err)
 	}
 	p, err := machine.ParseProfile("profiles/"+profile+".yaml", raw)
 	if err != nil {
 		return firmware.Image{}, err
 	}
 	if err := p.Equip(func(name string) ([]byte, error) { return readRegistry(profiles, name) }); err != nil {
-		return firmware.Image{}, fmt.Errorf("rack: profile %s: %w", profile, err)
+		return firmware.Image{}, fmt.Errorf("profile %s: %w", profile, err)
 	}
 	var known []string
 	for _, c := range p.Firmware.Model.Components {
@@ -35,5 +35,5 @@ func FirmwareFor(profiles fs.FS, profile, component string) (firmware.Image, err
 		}
 		known = append(known, c.ID)
 	}
-	return firmware.Image{}, fmt.Errorf("rack: profile %s: component %q: must be one of %s", profile, component, strings.Join(known, ", "))
+	return firmware.Image{}, fmt.Errorf("profile %s: component %q: must be one of %s", profile, component, strings.Join(known, ", "))
 }

@@ -251,7 +251,7 @@ func (h *Host) resume() ([]store.Image, []store.Image, error) {
 		h.rack.log.Warn("virtual media lost in a restart", "host", h.Name(), "slot", s.ID)
 		evs, err := h.bmc.Apply(st.now, bmc.MediaFetchFailed{Slot: s.ID, Fetch: s.Fetch})
 		if err != nil {
-			return nil, nil, fmt.Errorf("rack: %s: %w", h.Name(), err)
+			return nil, nil, fmt.Errorf("%s: %w", h.Name(), err)
 		}
 		st.bmc = append(st.bmc, evs...)
 	}
@@ -260,7 +260,7 @@ func (h *Host) resume() ([]store.Image, []store.Image, error) {
 		return h.machine.RunsTask(task) || h.rack.faults.Holds(h.Name(), task)
 	}})
 	if err != nil {
-		return nil, nil, fmt.Errorf("rack: %s: %w", h.Name(), err)
+		return nil, nil, fmt.Errorf("%s: %w", h.Name(), err)
 	}
 	st.bmc = append(st.bmc, evs...)
 	if err := h.commit(st); err != nil {

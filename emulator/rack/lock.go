@@ -28,7 +28,7 @@ func (e *HeldError) Error() string {
 	if e.PID != 0 {
 		who = fmt.Sprintf("process %d", e.PID)
 	}
-	return fmt.Sprintf("rack: %s is in use by %s: end that with labctl down, or choose another directory", e.Dir, who)
+	return fmt.Sprintf("%s is in use by %s: end that with labctl down, or choose another directory", e.Dir, who)
 }
 
 // isLocked takes the lock for a moment, so lockDir tries several times.
@@ -45,7 +45,7 @@ func lockDir(ctx context.Context, dir string) (*os.File, error) {
 		return nil, fmt.Errorf("%s is a directory: move it away: the lab makes a file there", filepath.Join(dir, LockFile))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("rack: %w", err)
+		return nil, err
 	}
 	for i := range lockTries {
 		if i > 0 {
@@ -71,7 +71,7 @@ func lockDir(ctx context.Context, dir string) (*os.File, error) {
 
 func flock(f *os.File, how int) error {
 	if err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB); err != nil {
-		return fmt.Errorf("rack: lock %s: %w", f.Name(), err)
+		return fmt.Errorf("lock %s: %w", f.Name(), err)
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func isLocked(dir string) (held bool, pid int, err error) {
 		return false, 0, nil
 	}
 	if err != nil {
-		return false, 0, fmt.Errorf("rack: %w", err)
+		return false, 0, err
 	}
 	defer f.Close()
 	err = flock(f, syscall.LOCK_SH)

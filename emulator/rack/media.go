@@ -147,7 +147,7 @@ func (h *Host) fetch(ctx context.Context, f *fetch) ([]bmc.Event, error) {
 func (h *Host) download(ctx context.Context, f *fetch) ([]bmc.Event, error) {
 	in, err := h.rack.store.NewMedia(h.Name(), f.slot.ID, f.slot.Fetch)
 	if err != nil {
-		return nil, fmt.Errorf("rack: %w: %w", bmc.ErrMedia, storageFull(err))
+		return nil, fmt.Errorf("%w: %w", bmc.ErrMedia, storageFull(err))
 	}
 	img := outbound.Image{URL: f.slot.Image, User: f.slot.User, Password: f.slot.Password, Unverified: !f.slot.Verify}
 	for _, c := range h.BMC().Certificates.Store(bmc.MediaStore(f.slot.ID)) {
@@ -155,7 +155,7 @@ func (h *Host) download(ctx context.Context, f *fetch) ([]bmc.Event, error) {
 	}
 	size, err := h.rack.fetcher.Fetch(ctx, img, in)
 	if err != nil {
-		return nil, fmt.Errorf("rack: %s: %w", h.Name(), errors.Join(storageFull(err), in.Drop()))
+		return nil, fmt.Errorf("%s: %w", h.Name(), errors.Join(storageFull(err), in.Drop()))
 	}
 	return h.mediaArrived(f, in, size)
 }
@@ -165,13 +165,13 @@ func (h *Host) mediaArrived(f *fetch, in *store.Incoming, size int64) ([]bmc.Eve
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.fetches[f.slot.ID] != f {
-		return nil, fmt.Errorf("rack: %s: %w: %w", h.Name(), bmc.ErrMedia, errors.Join(errEjected, in.Drop()))
+		return nil, fmt.Errorf("%s: %w: %w", h.Name(), bmc.ErrMedia, errors.Join(errEjected, in.Drop()))
 	}
 	h.forgetFetch(f)
 	// The file comes first: a rack that is killed in between finds a slot whose image
 	// has not arrived, and empties it.
 	if err := in.Keep(); err != nil {
-		return nil, fmt.Errorf("rack: %s: %w: %w", h.Name(), bmc.ErrMedia, storageFull(err))
+		return nil, fmt.Errorf("%s: %w: %w", h.Name(), bmc.ErrMedia, storageFull(err))
 	}
 	st := h.begin()
 	evs, err := h.bmc.Apply(st.now, bmc.MediaFetched{Slot: f.slot.ID, Fetch: f.slot.Fetch, Size: size})

@@ -87,14 +87,14 @@ var modelKinds = []string{"profiles", "registries", "dialects"}
 func LoadModels(at string) (Files, error) {
 	info, err := os.Stat(at)
 	if err != nil {
-		return nil, fmt.Errorf("rack: %w", err)
+		return nil, err
 	}
 	out := Files{}
 	dir := at
 	if !info.IsDir() {
 		b, err := os.ReadFile(at)
 		if err != nil {
-			return nil, fmt.Errorf("rack: %w", err)
+			return nil, err
 		}
 		f, err := yamlfile.Read(at, b, "name: NAME")
 		if err != nil {
@@ -118,7 +118,7 @@ func LoadModels(at string) (Files, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("rack: %w", err)
+			return nil, err
 		}
 		for _, e := range entries {
 			i, err := e.Info()
@@ -126,17 +126,17 @@ func LoadModels(at string) (Files, error) {
 				continue
 			}
 			if i.Size() > maxModel || len(out) == maxModels {
-				return nil, fmt.Errorf("rack: %s: there may be %d files of %d bytes", filepath.Join(dir, kind, e.Name()), maxModels, maxModel)
+				return nil, fmt.Errorf("%s: there may be %d files of %d bytes", filepath.Join(dir, kind, e.Name()), maxModels, maxModel)
 			}
 			b, err := os.ReadFile(filepath.Join(dir, kind, e.Name()))
 			if err != nil {
-				return nil, fmt.Errorf("rack: %w", err)
+				return nil, err
 			}
 			out[kind+"/"+e.Name()] = b
 		}
 	}
 	if len(out.Profiles()) == 0 {
-		return nil, fmt.Errorf("rack: %s: holds no profiles/NAME.yaml", at)
+		return nil, fmt.Errorf("%s: holds no profiles/NAME.yaml", at)
 	}
 	return out, out.Check()
 }
@@ -156,25 +156,25 @@ func Models(dir string) fs.FS {
 func KeepModels(dir string, f Files) error {
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		if _, err := fs.Stat(fixtures.Profiles, name); err == nil {
-			return fmt.Errorf("rack: %s: there is a built-in one of that name: give it another", name)
+			return fmt.Errorf("%s: there is a built-in one of that name: give it another", name)
 		}
 		to := filepath.Join(dir, modelsDir, filepath.FromSlash(name))
 		switch b, err := os.ReadFile(to); {
 		case err == nil && !bytes.Equal(b, f[name]):
-			return fmt.Errorf("rack: %s: the lab in %s was made with another one: name another --state, or give it another name", name, dir)
+			return fmt.Errorf("%s: the lab in %s was made with another one: name another --state, or give it another name", name, dir)
 		case err == nil:
 			continue
 		case !errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("rack: %w", err)
+			return err
 		}
 		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-			return fmt.Errorf("rack: %w", err)
+			return err
 		}
 		if err := os.WriteFile(to+".part", f[name], 0o600); err != nil {
-			return fmt.Errorf("rack: %w", err)
+			return err
 		}
 		if err := os.Rename(to+".part", to); err != nil {
-			return fmt.Errorf("rack: %w", err)
+			return err
 		}
 	}
 	return nil

@@ -47,13 +47,13 @@ const metaKey = "rack"
 func Open(ctx context.Context, c Config) (*Rack, error) {
 	switch {
 	case c.Dir == "":
-		return nil, errors.New("rack: Config.Dir: must not be empty")
+		return nil, errors.New("Config.Dir: must not be empty")
 	case c.Clock == nil:
-		return nil, errors.New("rack: Config.Clock: must not be nil")
+		return nil, errors.New("Config.Clock: must not be nil")
 	}
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("rack: %w", err)
+		return nil, err
 	}
 	if c.Dir = dir; c.Profiles == nil {
 		c.Profiles = Models(dir)
@@ -85,7 +85,7 @@ func Open(ctx context.Context, c Config) (*Rack, error) {
 // open does the work of Open. When it fails, release gives back what it took.
 func (l *Rack) open(ctx context.Context, c Config) (err error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
-		return fmt.Errorf("rack: %w", err)
+		return err
 	}
 	if l.lock, err = lockDir(ctx, c.Dir); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (l *Rack) open(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	if now, last := l.clock.Now(), l.store.Last(); now.Before(last) {
-		return fmt.Errorf("rack: the clock is at %v, behind the time %[3]v of the lab in %[2]s: start the clock at LastTime or later",
+		return fmt.Errorf("the clock is at %v, behind the time %[3]v of the lab in %[2]s: start the clock at LastTime or later",
 			now, c.Dir, last)
 	}
 	if err := l.loadClientTime(); err != nil {
@@ -129,7 +129,7 @@ func (l *Rack) open(ctx context.Context, c Config) (err error) {
 	}
 	now := meta{Rack: l.definition, Listen: c.Listen, Port: l.webEndpoints.Plan().FirstPort(), IPMI: l.ipmiEndpoints.Plan().FirstPort()}
 	if err := l.save(l.clock.Now(), store.Put{Kind: store.Meta, Key: metaKey, Value: now}); err != nil {
-		return fmt.Errorf("rack: %w", err)
+		return err
 	}
 	if err := l.openFaults(faults); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (l *Rack) open(ctx context.Context, c Config) (err error) {
 	}
 	if c.SSDP != "" {
 		if l.ssdp, err = ssdp.New(ctx, ssdp.Config{Device: c.SSDP, Services: l.discoverableServices, Log: l.log}); err != nil {
-			return fmt.Errorf("rack: %w", err)
+			return err
 		}
 	}
 	return integrity.Seal(l.dir, fileRules, true)
@@ -178,7 +178,7 @@ func listenSpec(l rackfile.Listen) (string, error) {
 	p, err := l.Parse()
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("rack: listen: %w", err)
+		return "", fmt.Errorf("listen: %w", err)
 	case p.Addr.IsValid():
 		return netip.AddrPortFrom(p.Addr, p.Port).String(), nil
 	case p.Port != 0:
@@ -194,18 +194,18 @@ func (l *Rack) makeServices(schemas fs.FS) (err error) {
 		OnLongResponse: network.Coalesce, Clock: l.clock, Schemas: schemas,
 	}
 	if l.service, err = redfish.New(rc); err != nil {
-		return fmt.Errorf("rack: %w", err)
+		return err
 	}
 	rc.Rack = previousRack{l}
 	if l.previousService, err = redfish.New(rc); err != nil {
-		return fmt.Errorf("rack: %w", err)
+		return err
 	}
 	l.ipmi, err = ipmi.New(ipmi.Config{
 		Rack: l, Log: l.log, Enter: l.clock.Enter, Journal: l.recordCommand, Clock: l.clock, DatagramFault: l.datagramFault, CommandFault: l.commandFault,
 		WatchConsole: l.watch, SendTrap: l.alert, TrapAcknowledged: l.acknowledgeAlert, AfterFunc: l.background.after,
 	})
 	if err != nil {
-		return fmt.Errorf("rack: %w", err)
+		return err
 	}
 	l.faultyHTTP = l.faults.HTTP(l.service, l.previousService, l.recordFaulted)
 	return nil
@@ -216,7 +216,7 @@ func (l *Rack) newFetcher(c outbound.Config) (*outbound.Fetcher, error) {
 	if c.RootCAs == nil {
 		pool, err := x509.SystemCertPool()
 		if err != nil {
-			return nil, fmt.Errorf("rack: the system's certificates: %w", err)
+			return nil, fmt.Errorf("the system's certificates: %w", err)
 		}
 		pool.AddCert(l.authority.Certificate())
 		c.RootCAs = pool
@@ -229,17 +229,17 @@ func (l *Rack) newFetcher(c outbound.Config) (*outbound.Fetcher, error) {
 func (l *Rack) loadRack(asked *rackfile.Lab) (known meta, faults bool, err error) {
 	found, err := l.store.Load(store.Meta, metaKey, &known)
 	if err != nil {
-		return meta{}, false, fmt.Errorf("rack: %w", err)
+		return meta{}, false, err
 	}
 	if asked != nil {
 		if err := asked.Validate(); err != nil {
-			return meta{}, false, fmt.Errorf("rack: %w", err)
+			return meta{}, false, err
 		}
 	}
 	if found {
 		if asked != nil {
 			if diff := rackfile.Diff(known.Rack, *asked); len(diff) > 0 {
-				return meta{}, false, fmt.Errorf("rack: %s holds another lab than asked: %s", l.dir, strings.Join(diff, "; "))
+				return meta{}, false, fmt.Errorf("%s holds another lab than asked: %s", l.dir, strings.Join(diff, "; "))
 			}
 			faults = known.Rack.Adopt(*asked)
 		}
@@ -285,12 +285,12 @@ func (l *Rack) makeHosts(profiles fs.FS) error {
 		return st.load(part, value)
 	})
 	if err != nil {
-		return fmt.Errorf("rack: %w", err)
+		return err
 	}
 	for _, r := range l.definition.Each() {
 		h, err := newHost(l, r, models[modelKeyOf(r)], stored[r.Name])
 		if err != nil {
-			return fmt.Errorf("rack: %s: %w", r.Name, err)
+			return fmt.Errorf("%s: %w", r.Name, err)
 		}
 		l.hosts = append(l.hosts, h)
 		l.byName[r.Name] = h
@@ -327,7 +327,7 @@ func (l *Rack) resume() error {
 		media, updates = append(media, slots...), append(updates, images...)
 	}
 	if err := errors.Join(l.store.KeepMedia(media), l.store.KeepUpdates(updates)); err != nil {
-		return fmt.Errorf("rack: %w", err)
+		return err
 	}
 	return nil
 }
@@ -347,7 +347,7 @@ func (l *Rack) Close() error {
 		err = errors.Join(err, l.release())
 	})
 	if err != nil {
-		return fmt.Errorf("rack: %w", err)
+		return err
 	}
 	return nil
 }

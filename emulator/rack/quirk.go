@@ -32,7 +32,7 @@ func (l *Rack) openQuirks() error {
 	q := &l.quirks
 	q.set, q.records = map[string][]quirk.Setting{}, map[recordKey]*dialect.Record{}
 	if _, err := l.store.Load(store.Meta, quirksKey, &q.set); err != nil {
-		return fmt.Errorf("rack: %w", err)
+		return err
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (h *Host) Quirks() []quirk.Setting {
 func (h *Host) SetQuirks(all []quirk.Setting) error {
 	for i, s := range all {
 		if slices.ContainsFunc(all[:i], func(o quirk.Setting) bool { return o.ID == s.ID }) {
-			return fmt.Errorf("rack: quirk %s: is there twice", s.ID)
+			return fmt.Errorf("quirk %s: is there twice", s.ID)
 		}
 	}
 	l, q := h.rack, &h.rack.quirks
@@ -108,7 +108,7 @@ func (h *Host) SetQuirks(all []quirk.Setting) error {
 		if q.set[h.Name()] = was; !had {
 			delete(q.set, h.Name())
 		}
-		return fmt.Errorf("rack: quirks: %w", err)
+		return fmt.Errorf("quirks: %w", err)
 	}
 	h.setDialect(record)
 	var names []string

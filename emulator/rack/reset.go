@@ -54,11 +54,11 @@ func (h *Host) resetIdle() (done bool, err error) {
 	was, name := h.state(), h.Name()
 	m, b, err := h.newModels(name, nil)
 	if err != nil {
-		return false, fmt.Errorf("rack: %s: %w", name, err)
+		return false, fmt.Errorf("%s: %w", name, err)
 	}
 	keys, err := h.rack.store.Keys(store.Hosts, name+"/")
 	if err != nil {
-		return false, fmt.Errorf("rack: %s: %w", name, storageFull(err))
+		return false, fmt.Errorf("%s: %w", name, storageFull(err))
 	}
 	puts := make([]store.Put, 0, len(keys))
 	for _, k := range keys { // a host without a stored state is as its profile says
@@ -67,7 +67,7 @@ func (h *Host) resetIdle() (done bool, err error) {
 	now := h.Now()
 	err = h.rack.save(now, puts...)
 	if h.rack.reportSpace(err); err != nil {
-		return false, fmt.Errorf("rack: %s: %w", name, storageFull(err))
+		return false, fmt.Errorf("%s: %w", name, storageFull(err))
 	}
 	h.disks.Lock()
 	defer h.disks.Unlock()

@@ -3,7 +3,6 @@ package rack
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -32,7 +31,7 @@ const (
 	saveInterval = 10 * time.Minute // lab time between two saves of the time alone
 )
 
-var errRackEnded = errors.New("rack: ended")
+var errRackEnded = errors.New("the rack has ended")
 
 // Serve answers for the BMCs, advances machines when they are due and delivers
 // events, until ctx ends or something fails that the rack cannot work without. It
@@ -50,7 +49,7 @@ func (l *Rack) Serve(ctx context.Context) error {
 	for _, ln := range l.listeners {
 		children.Go(func() {
 			if err := secure.ServeTLS(ln, "", ""); !errors.Is(err, http.ErrServerClosed) {
-				fail(fmt.Errorf("rack: %w", err))
+				fail(err)
 			}
 		})
 	}
@@ -61,7 +60,7 @@ func (l *Rack) Serve(ctx context.Context) error {
 	serveIPMI := func(sock *network.Datagrams) {
 		ipmiServers.Go(func() { // ends when the socket is closed
 			if err := l.ipmi.Serve(sock); err != nil {
-				fail(fmt.Errorf("rack: %w", err))
+				fail(err)
 			}
 		})
 	}
@@ -85,7 +84,7 @@ func (l *Rack) Serve(ctx context.Context) error {
 	if l.ssdp != nil {
 		children.Go(func() {
 			if err := l.ssdp.Serve(failed); err != nil {
-				fail(fmt.Errorf("rack: %w", err))
+				fail(err)
 			}
 		})
 	}
@@ -195,7 +194,7 @@ func (l *Rack) drive(ctx context.Context) error {
 			err := errors.Join(l.faults.Save(), l.save(l.clock.Now()))
 			l.reportSpace(err)
 			if err != nil && !space.Full(err) {
-				return fmt.Errorf("rack: %w", err)
+				return err
 			}
 		}
 	}

@@ -114,7 +114,7 @@ func RestoreSnapshot(ctx context.Context, dir, from string, report snapshot.Prog
 		return info, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return info, fmt.Errorf("rack: %w", err)
+		return info, err
 	}
 	held, err := lockDir(ctx, dir)
 	if err != nil {
@@ -123,7 +123,7 @@ func RestoreSnapshot(ctx context.Context, dir, from string, report snapshot.Prog
 	defer held.Close()
 	fresh := filepath.Join(dir, RestoredDir)
 	if err := os.RemoveAll(fresh); err != nil {
-		return info, fmt.Errorf("rack: %w", err)
+		return info, err
 	}
 	if err := snapshot.Load(ctx, from, fresh, report); err != nil {
 		return info, err
@@ -139,12 +139,12 @@ func RestoreSnapshot(ctx context.Context, dir, from string, report snapshot.Prog
 		err = errors.Join(err, os.Rename(filepath.Join(fresh, e.Name()), filepath.Join(dir, e.Name())))
 	}
 	if err = errors.Join(err, os.RemoveAll(fresh)); err != nil {
-		return info, fmt.Errorf("rack: restore: %w", err)
+		return info, fmt.Errorf("restore: %w", err)
 	}
 	// The old list is of the old files; that of others' files may be damaged, too.
 	if err := integrity.Seal(dir, fileRules, false); err != nil {
 		if err := errors.Join(os.RemoveAll(filepath.Join(dir, integrity.File)), integrity.Seal(dir, fileRules, false)); err != nil {
-			return info, fmt.Errorf("rack: restore: %w", err)
+			return info, fmt.Errorf("restore: %w", err)
 		}
 	}
 	return info, nil
@@ -177,7 +177,7 @@ func ResetHosts(ctx context.Context, dir string, names ...string) error {
 		}
 		for _, n := range names {
 			if !known[n] {
-				return fmt.Errorf("rack: there is no host %s", n)
+				return fmt.Errorf("there is no host %s", n)
 			}
 		}
 		var puts []store.Put
@@ -191,7 +191,7 @@ func ResetHosts(ctx context.Context, dir string, names ...string) error {
 			err = s.Save(at, puts...)
 		}
 		if err != nil {
-			return fmt.Errorf("rack: %w", err)
+			return err
 		}
 		return emptyDisks(filepath.Join(dir, store.DisksDir), meant)
 	})
@@ -210,7 +210,7 @@ func emptyDisks(dir string, meant func(host string) bool) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("rack: reset: %w", err)
+		return fmt.Errorf("reset: %w", err)
 	}
 	return nil
 }
@@ -219,7 +219,7 @@ func emptyDisks(dir string, meant func(host string) bool) error {
 // of the hosts that emptied, if not nil, accepts may be damaged.
 func withClosedRack(ctx context.Context, dir string, emptied func(host string) bool, do func(*store.Store) error) (err error) {
 	if _, err := os.Stat(filepath.Join(dir, LockFile)); err != nil {
-		return fmt.Errorf("rack: there is no lab in %s: %w", dir, err)
+		return fmt.Errorf("there is no lab in %s: %w", dir, err)
 	}
 	held, err := lockDir(ctx, dir)
 	if err != nil {
@@ -251,7 +251,7 @@ func storedRack(s *store.Store) (rackfile.Lab, time.Time, error) {
 		err = errors.New("it holds no lab")
 	}
 	if err != nil {
-		return rackfile.Lab{}, time.Time{}, fmt.Errorf("rack: %w", err)
+		return rackfile.Lab{}, time.Time{}, err
 	}
 	return m.Rack, s.Last(), nil
 }

@@ -100,7 +100,7 @@ func (h *Host) commit(st *step) error {
 	if st.refusable {
 		if err := h.rack.space.Writable(); err != nil {
 			h.rollBack(st)
-			return fmt.Errorf("rack: %s: %w: %w", h.Name(), bmc.ErrStorageFull, err)
+			return fmt.Errorf("%s: %w: %w", h.Name(), bmc.ErrStorageFull, err)
 		}
 	}
 	unlockDrives, err := h.workOnDrives(st)
@@ -185,10 +185,10 @@ func (h *Host) save(st *step) error {
 	err := h.rack.save(st.now, puts...)
 	h.rack.reportSpace(err)
 	if space.Full(err) {
-		return fmt.Errorf("rack: %s: %w: %w", h.Name(), bmc.ErrStorageFull, err)
+		return fmt.Errorf("%s: %w: %w", h.Name(), bmc.ErrStorageFull, err)
 	}
 	if err != nil {
-		return fmt.Errorf("rack: %s: %w", h.Name(), err)
+		return fmt.Errorf("%s: %w", h.Name(), err)
 	}
 	return nil
 }

@@ -19,13 +19,13 @@ func TestOpenReportsAStoredValueThatItCannotRead(t *testing.T) {
 		put  store.Put
 		want string // in the error
 	}{
-		{"a part of a host", store.Put{Kind: store.Hosts, Key: "node-0/" + parts()[0].key, Value: "x"}, "store: host node-0/" + parts()[0].key + ": "},
-		{"a part of the last host", store.Put{Kind: store.Hosts, Key: "node-1/" + parts()[len(parts())-1].key, Value: "x"}, "store: host node-1/"},
-		{"an entry of a log", store.Put{Kind: store.Hosts, Key: "node-0/bmc.log/0", Value: "x"}, "store: host node-0/bmc.log/0: "},
-		{"a host of an older release", store.Put{Kind: store.Hosts, Key: "node-0", Value: "x"}, "store: host node-0: was stored by an older release"},
-		{"the rack", store.Put{Kind: store.Meta, Key: metaKey, Value: "x"}, "store: lab rack: "},
-		{"the quirks", store.Put{Kind: store.Meta, Key: quirksKey, Value: "x"}, "store: lab quirks: "},
-		{"the faults", store.Put{Kind: store.Meta, Key: "faults", Value: "x"}, "store: lab faults: "},
+		{"a part of a host", store.Put{Kind: store.Hosts, Key: "node-0/" + parts()[0].key, Value: "x"}, "host node-0/" + parts()[0].key + ": "},
+		{"a part of the last host", store.Put{Kind: store.Hosts, Key: "node-1/" + parts()[len(parts())-1].key, Value: "x"}, "host node-1/"},
+		{"an entry of a log", store.Put{Kind: store.Hosts, Key: "node-0/bmc.log/0", Value: "x"}, "host node-0/bmc.log/0: "},
+		{"a host of an older release", store.Put{Kind: store.Hosts, Key: "node-0", Value: "x"}, "host node-0: was stored by an older release"},
+		{"the rack", store.Put{Kind: store.Meta, Key: metaKey, Value: "x"}, "lab rack: "},
+		{"the quirks", store.Put{Kind: store.Meta, Key: quirksKey, Value: "x"}, "lab quirks: "},
+		{"the faults", store.Put{Kind: store.Meta, Key: "faults", Value: "x"}, "lab faults: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := open(t, Config{Rack: new(rackfile.Default(2))})
@@ -78,7 +78,7 @@ func TestClosedRackReportsADefinitionThatItCannotRead(t *testing.T) {
 			return err
 		},
 	} {
-		if err := do(t.Context()); err == nil || !strings.Contains(err.Error(), "store: lab rack: ") {
+		if err := do(t.Context()); err == nil || !strings.Contains(err.Error(), "lab rack: ") {
 			t.Errorf("%s: error = %v, want one that names the value", name, err)
 		}
 	}

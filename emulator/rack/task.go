@@ -49,7 +49,7 @@ func (h *Host) openTask(st *step, o bmc.OpenTask) (string, error) {
 			return ev.Task.ID, nil
 		}
 	}
-	return "", fmt.Errorf("rack: %s: %w: the task that was opened", h.Name(), bmc.ErrNotFound)
+	return "", fmt.Errorf("%s: %w: the task that was opened", h.Name(), bmc.ErrNotFound)
 }
 
 // task returns the current state of a task.
@@ -59,7 +59,7 @@ func (h *Host) task(id string) (bmc.Task, error) {
 			return j, nil
 		}
 	}
-	return bmc.Task{}, fmt.Errorf("rack: %s: %w: task %s", h.Name(), bmc.ErrNotFound, id)
+	return bmc.Task{}, fmt.Errorf("%s: %w: task %s", h.Name(), bmc.ErrNotFound, id)
 }
 
 // RunTask opens a task whose work neither model does, and runs it: the result of do,

@@ -35,7 +35,7 @@ func (h *Host) FactoryCertificate() (bmc.KeyedCertificate, error) {
 	}
 	key, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
 	if err != nil {
-		return bmc.KeyedCertificate{}, fmt.Errorf("rack: certificate of %s: %w", h.Name(), err)
+		return bmc.KeyedCertificate{}, fmt.Errorf("certificate of %s: %w", h.Name(), err)
 	}
 	return bmc.KeyedCertificate{Certificate: bmc.Certificate{ID: "1", Chain: c.Certificate}, Key: key}, nil
 }
@@ -58,7 +58,7 @@ func (h *Host) InstalledTLS() (*tls.Config, error) {
 	}
 	key, err := st.HTTPS.Key.Signer()
 	if err != nil {
-		return nil, fmt.Errorf("rack: certificate of %s: %w", h.Name(), err)
+		return nil, fmt.Errorf("certificate of %s: %w", h.Name(), err)
 	}
 	t := &installedTLS{from: certs, config: h.rack.tls.Separate(tls.Certificate{Certificate: st.HTTPS.Chain, PrivateKey: key})}
 	h.installedTLS.Store(t)

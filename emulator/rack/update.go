@@ -40,7 +40,7 @@ func (h *Host) StoreImage(ctx context.Context, r io.Reader, most int64) (resourc
 func (h *Host) saveImage(fill func(io.Writer) error) (resource.Image, error) {
 	in, id, err := h.rack.store.NewUpdate(h.Name())
 	if err != nil {
-		return resource.Image{}, fmt.Errorf("rack: %s: %w", h.Name(), storageFull(err))
+		return resource.Image{}, fmt.Errorf("%s: %w", h.Name(), storageFull(err))
 	}
 	img := resource.Image{ID: id}
 	if err = fill(in); err == nil {
@@ -53,10 +53,10 @@ func (h *Host) saveImage(fill func(io.Writer) error) (resource.Image, error) {
 		}
 	}
 	if err != nil {
-		return resource.Image{}, fmt.Errorf("rack: %s: firmware image: %w", h.Name(), errors.Join(storageFull(err), in.Drop()))
+		return resource.Image{}, fmt.Errorf("%s: firmware image: %w", h.Name(), errors.Join(storageFull(err), in.Drop()))
 	}
 	if err := in.Keep(); err != nil {
-		return resource.Image{}, fmt.Errorf("rack: %s: firmware image: %w", h.Name(), storageFull(err))
+		return resource.Image{}, fmt.Errorf("%s: firmware image: %w", h.Name(), storageFull(err))
 	}
 	return img, nil
 }
@@ -72,7 +72,7 @@ func (h *Host) DropImage(id string) {
 func (h *Host) Image(update string) (io.ReadCloser, error) {
 	f, err := h.rack.store.Update(h.Name(), update)
 	if err != nil {
-		return nil, fmt.Errorf("rack: %s: %w", h.Name(), err)
+		return nil, fmt.Errorf("%s: %w", h.Name(), err)
 	}
 	return f, nil
 }

@@ -43,7 +43,7 @@ func written(n *yaml.Node) ([]byte, error) {
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
 	if err := enc.Encode(n); err != nil {
-		return nil, fmt.Errorf("yamlfile: %w", err)
+		return nil, err
 	}
 	return b.Bytes(), nil
 }

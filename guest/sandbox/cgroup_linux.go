@@ -337,9 +337,9 @@ func removeGroups(groups []group) error {
 		switch {
 		case errors.Is(err, syscall.EBUSY):
 			left, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs")) // else the error says enough
-			errs = append(errs, fmt.Errorf("sandbox: after %v processes are left in a control group (%s): %w", removeTimeout, strings.Join(strings.Fields(string(left)), " "), err))
+			errs = append(errs, fmt.Errorf("after %v processes are left in a control group (%s): %w", removeTimeout, strings.Join(strings.Fields(string(left)), " "), err))
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			errs = append(errs, fmt.Errorf("sandbox: %w", err))
+			errs = append(errs, err)
 		}
 		_ = g.lock.Close() // it was read only, and others may remove the groups that are left
 	}

@@ -117,7 +117,7 @@ var environment = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/b
 // that its files cannot be stored; the reason why a command did not run is on Stderr.
 func (s *System) Exec(ctx context.Context, c Command) (code int, err error) {
 	if len(c.Args) == 0 || c.Args[0] == "" {
-		return 0, errors.New("sandbox: a command needs a program")
+		return 0, errors.New("a command needs a program")
 	}
 	if c.Stdout == nil {
 		c.Stdout = io.Discard

@@ -66,7 +66,7 @@ func (d *disk) encode() ([]byte, error) {
 	}
 	head, err := json.Marshal(d)
 	if err != nil {
-		return nil, fmt.Errorf("sandbox: roots: %w", err)
+		return nil, fmt.Errorf("roots: %w", err)
 	}
 	out := binary.BigEndian.AppendUint32(slices.Clone(diskMagic), uint32(len(head)))
 	out = append(out, head...)
@@ -83,7 +83,7 @@ func decodeDisk(b []byte) (*disk, error) {
 	if !ok {
 		return &disk{layer: b}, nil
 	}
-	short := errors.New("sandbox: roots: the stored files are cut off")
+	short := errors.New("roots: the stored files are cut off")
 	if len(rest) < 4 {
 		return nil, short
 	}
@@ -93,7 +93,7 @@ func decodeDisk(b []byte) (*disk, error) {
 	}
 	d := &disk{}
 	if err := json.Unmarshal(rest[:n], d); err != nil {
-		return nil, fmt.Errorf("sandbox: roots: %w", err)
+		return nil, fmt.Errorf("roots: %w", err)
 	}
 	rest = rest[n:]
 	for _, r := range d.roots() {
@@ -119,7 +119,7 @@ var trees struct {
 // tree returns the files of a root. It refuses content whose digest differs from the stored one.
 func (r *root) tree() (*Tree, error) {
 	if sum := sha256.Sum256(r.content); hex.EncodeToString(sum[:]) != r.Sum {
-		return nil, fmt.Errorf("sandbox: the root of %s does not match its checksum: it is not booted", r.Image)
+		return nil, fmt.Errorf("the root of %s does not match its checksum: it is not booted", r.Image)
 	}
 	trees.Lock()
 	defer trees.Unlock()
@@ -296,13 +296,13 @@ func (s *System) changeRoots(change func(*disk) error) error {
 // replaced.
 func (s *System) Stage(x Deployment, files Tree, drop []string) error {
 	if x.Image != "" && files == nil || x.Image == "" && files != nil {
-		return errors.New("sandbox: a root of an image has files, and the installation's has none to write")
+		return errors.New("a root of an image has files, and the installation's has none to write")
 	}
 	r := &root{Deployment: x, Boot: s.c.Boot.ID}
 	for _, name := range drop {
 		file := Clean(name)
 		if file == "." || !path.IsAbs(name) {
-			return fmt.Errorf("sandbox: %q: give the absolute path of a file", name)
+			return fmt.Errorf("%q: give the absolute path of a file", name)
 		}
 		r.Drop = append(r.Drop, file)
 	}
@@ -346,7 +346,7 @@ func (s *System) Unstage() error {
 func (s *System) Rollback() error {
 	return s.changeRoots(func(d *disk) error {
 		if d.Previous == nil {
-			return errors.New("sandbox: there is no previous root to go back to")
+			return errors.New("there is no previous root to go back to")
 		}
 		back := *d.Previous
 		back.Boot, back.Restore = s.c.Boot.ID, true

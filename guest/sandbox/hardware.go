@@ -25,7 +25,7 @@ func readHardware(from fs.FS) (out []hardwareFile, err error) {
 	size := 0
 	add := func(name string, f hardwareFile) error {
 		if size += len(name) + len(f.Content); size > maxHardware {
-			return fmt.Errorf("sandbox: the hardware has more than %d MiB of files", maxHardware>>20)
+			return fmt.Errorf("the hardware has more than %d MiB of files", maxHardware>>20)
 		}
 		f.Name = name
 		out = append(out, f)

@@ -23,7 +23,7 @@ func (s *System) Host() Host { return Host{s} }
 // relative returns an absolute path as Tree has it.
 func relative(name string) (string, error) {
 	if !path.IsAbs(name) || strings.ContainsRune(name, 0) {
-		return "", fmt.Errorf("sandbox: %q: give an absolute path", name)
+		return "", fmt.Errorf("%q: give an absolute path", name)
 	}
 	return Clean(name), nil
 }
@@ -135,7 +135,7 @@ func (h Host) PowerOff(context.Context) error { return asError(powerOff(h.s, nil
 func asError(text string, code int) error {
 	if code != 0 {
 		_, text = streamsOf(text)
-		return errors.New("sandbox: " + strings.TrimSpace(text))
+		return errors.New(strings.TrimSpace(text))
 	}
 	return nil
 }

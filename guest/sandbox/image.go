@@ -25,7 +25,7 @@ const (
 type ImageError struct{ Reason string }
 
 // Error implements error.
-func (e *ImageError) Error() string { return "sandbox: image: " + e.Reason }
+func (e *ImageError) Error() string { return "image: " + e.Reason }
 
 func imageError(format string, args ...any) error {
 	return &ImageError{fmt.Sprintf(format, args...)}
@@ -43,7 +43,7 @@ func Unpack(layers ...io.Reader) (Tree, error) {
 			if refused := new(ImageError); errors.As(err, &refused) {
 				return nil, imageError("layer %d of %d: %s", i+1, len(layers), refused.Reason)
 			}
-			return nil, fmt.Errorf("sandbox: image: layer %d of %d: %w", i+1, len(layers), err)
+			return nil, fmt.Errorf("image: layer %d of %d: %w", i+1, len(layers), err)
 		}
 	}
 	if err := out.checkParents(); err != nil {

@@ -142,7 +142,7 @@ func (r *session) size() (sum int64, err error) {
 			return nil
 		})
 		if err != nil {
-			return 0, fmt.Errorf("sandbox: %w", err)
+			return 0, err
 		}
 	}
 	return sum, nil
@@ -175,7 +175,7 @@ func (r *session) layer() (Tree, error) {
 	out := Tree{}
 	for at, dir := range r.places() {
 		if err := out.read(at, filepath.Join(r.dir, dir)); err != nil {
-			return nil, fmt.Errorf("sandbox: %w", err)
+			return nil, err
 		}
 	}
 	delete(out, "run/systemd/system") // the first process has made it, and the socket is of no layer

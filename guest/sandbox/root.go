@@ -43,7 +43,7 @@ func (r *Root) machine() (machine, error) {
 		// A link of the image leads to a file of the image, never to one of this machine.
 		d, err := os.OpenRoot(r.Dir)
 		if err != nil {
-			r.err = fmt.Errorf("sandbox: root file system: %w", err)
+			r.err = fmt.Errorf("root file system: %w", err)
 			return
 		}
 		r.fs = d.FS()

@@ -22,7 +22,7 @@ func (r *Root) programsOver(more []string) (Tree, error) {
 	}
 	v := view{Tree{}, Tree{}, m}
 	if at, err := v.resolve(programFile); err != nil || at != programFile {
-		return nil, errors.Join(fmt.Errorf("sandbox: root file system: /%s is reached through a link", path.Dir(programFile)), err)
+		return nil, errors.Join(fmt.Errorf("root file system: /%s is reached through a link", path.Dir(programFile)), err)
 	}
 	t := Tree{programFile: File(0o755, "")}
 	for name, n := range programTree(more) {
@@ -43,7 +43,7 @@ func (r *Root) programsOver(more []string) (Tree, error) {
 	for dir, mode := range mountPoints {
 		n, ok := m.node(dir)
 		if ok && !n.Mode.IsDir() {
-			return nil, fmt.Errorf("sandbox: root file system: /%s is no directory", dir)
+			return nil, fmt.Errorf("root file system: /%s is no directory", dir)
 		}
 		if !ok {
 			t[dir] = Node{Mode: fs.ModeDir | mode}

@@ -53,7 +53,7 @@ type System struct {
 }
 
 // ErrClosed means that the system is down.
-var ErrClosed = errors.New("sandbox: the system is down")
+var ErrClosed = errors.New("the system is down")
 
 // New returns a system that has booted.
 func New(c Config) *System {
@@ -397,7 +397,7 @@ func (s *System) Stat(name string) (n Node, err error) {
 func (s *System) Put(nodes Tree) error {
 	for name := range nodes {
 		if Clean(name) != name || name == "." {
-			return fmt.Errorf("sandbox: %q: give a path without the leading slash", name)
+			return fmt.Errorf("%q: give a path without the leading slash", name)
 		}
 	}
 	return s.use(

@@ -141,7 +141,7 @@ func newSession(s *System, layer Tree) (_ *session, err error) {
 		r.machine = realMachineDirs()
 	}
 	if err := r.makeDirs(s, layer); err != nil {
-		return nil, fmt.Errorf("sandbox: %w", errors.Join(err, r.leaveLowers()))
+		return nil, errors.Join(err, r.leaveLowers())
 	}
 	m, err := s.bottom()
 	if err != nil {
@@ -418,7 +418,7 @@ func (r *session) end() error {
 	}
 	if !ended { // its groups are in use
 		pid := r.command.Process.Pid
-		return errors.Join(fmt.Errorf("sandbox: process %d of a server has not ended %v after SIGKILL: see /proc/%d/stack", pid, killTimeout, pid), r.control.Close())
+		return errors.Join(fmt.Errorf("process %d of a server has not ended %v after SIGKILL: see /proc/%d/stack", pid, killTimeout, pid), r.control.Close())
 	}
 	r.usage.finish(r)
 	return errors.Join(r.control.Close(), removeGroups(r.groups), r.leaveLowers())

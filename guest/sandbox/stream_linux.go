@@ -25,7 +25,7 @@ func (r *session) newStreams(c Command) (*streams, error) {
 	if c.Terminal {
 		if err := s.terminal(c, r); err != nil {
 			s.close()
-			return nil, fmt.Errorf("sandbox: terminal: %w", err)
+			return nil, fmt.Errorf("terminal: %w", err)
 		}
 		return s, nil
 	}

@@ -64,11 +64,11 @@ func (t Tree) Encode() ([]byte, error) {
 	w := tar.NewWriter(z)
 	for _, name := range slices.Sorted(maps.Keys(t)) {
 		if err := writeNode(w, name, t[name]); err != nil {
-			return nil, fmt.Errorf("sandbox: %s: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	if err := errors.Join(w.Close(), z.Close()); err != nil {
-		return nil, fmt.Errorf("sandbox: layer: %w", err)
+		return nil, fmt.Errorf("layer: %w", err)
 	}
 	compressors.Put(z)
 	return out.Bytes(), nil
@@ -133,7 +133,7 @@ func Decode(b []byte) (Tree, error) {
 	}
 	z, err := gzip.NewReader(bytes.NewReader(b))
 	if err != nil {
-		return nil, fmt.Errorf("sandbox: layer: %w", err)
+		return nil, fmt.Errorf("layer: %w", err)
 	}
 	limited := &io.LimitedReader{R: z, N: maxLayer}
 	r := tar.NewReader(limited)
@@ -149,7 +149,7 @@ func Decode(b []byte) (Tree, error) {
 			err = fmt.Errorf("more than %d bytes", maxLayer)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("sandbox: layer: %w", err)
+			return nil, fmt.Errorf("layer: %w", err)
 		}
 	}
 }
@@ -160,7 +160,7 @@ func (t Tree) checkParents() error {
 	for name := range t {
 		for up := path.Dir(name); up != "."; up = path.Dir(up) {
 			if n, ok := t[up]; ok && !n.Mode.IsDir() {
-				return fmt.Errorf("sandbox: layer: %s is below %s, which is no directory", name, up)
+				return fmt.Errorf("layer: %s is below %s, which is no directory", name, up)
 			}
 		}
 	}

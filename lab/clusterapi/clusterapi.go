@@ -18,7 +18,6 @@ package clusterapi
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -56,26 +55,26 @@ type Core struct {
 // New returns a Core. It does nothing before Run.
 func New(c Config) (*Core, error) {
 	if c.API == nil || c.Clock == nil || c.Wall == nil {
-		return nil, errors.New("clusterapi: Config.API, Config.Clock or Config.Wall is nil")
+		return nil, errors.New("Config.API, Config.Clock or Config.Wall is nil")
 	}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme), capi.AddToScheme(scheme), elementalv1.AddToScheme(scheme)); err != nil {
-		return nil, fmt.Errorf("clusterapi: %w", err)
+		return nil, err
 	}
 	mgr, err := ctrl.NewManager(c.API, ctrl.Options{
 		Scheme: scheme, Logger: c.Log, Metrics: server.Options{BindAddress: "0"},
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Node{}, &corev1.Secret{}, &corev1.ServiceAccount{}}}},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("clusterapi: %w", err)
+		return nil, err
 	}
 	live, err := client.New(c.API, client.Options{Scheme: scheme, Mapper: mgr.GetRESTMapper()})
 	if err != nil {
-		return nil, fmt.Errorf("clusterapi: %w", err)
+		return nil, err
 	}
 	k := &Core{Config: c, manager: mgr, client: mgr.GetClient(), live: live}
 	if err := errors.Join(k.setupClusters(), k.setupMachines()); err != nil {
-		return nil, fmt.Errorf("clusterapi: %w", err)
+		return nil, err
 	}
 	return k, nil
 }

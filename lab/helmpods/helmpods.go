@@ -12,7 +12,6 @@ package helmpods
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
@@ -54,18 +53,18 @@ type Pods struct {
 // New returns the Pods of an API. They do nothing before Run.
 func New(c Config) (*Pods, error) {
 	if c.API == nil || c.Process == nil || c.Clock == nil {
-		return nil, errors.New("helmpods: Config.API, Config.Process or Config.Clock is nil")
+		return nil, errors.New("Config.API, Config.Process or Config.Clock is nil")
 	}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), appsv1.AddToScheme(scheme)); err != nil {
-		return nil, fmt.Errorf("helmpods: %w", err)
+		return nil, err
 	}
 	mgr, err := ctrl.NewManager(c.API, ctrl.Options{
 		Scheme: scheme, Logger: c.Log, Metrics: server.Options{BindAddress: "0"},
 		Cache: cache.Options{DefaultLabelSelector: labels.SelectorFromSet(helmcontroller.Labels)},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("helmpods: %w", err)
+		return nil, err
 	}
 	p := &Pods{Config: c, manager: mgr, client: mgr.GetClient(), live: mgr.GetAPIReader()}
 	changes, end := c.Process.watch()
@@ -84,7 +83,7 @@ func New(c Config) (*Pods, error) {
 		}))
 	if err != nil {
 		end()
-		return nil, fmt.Errorf("helmpods: %w", err)
+		return nil, err
 	}
 	return p, nil
 }

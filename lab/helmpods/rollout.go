@@ -46,11 +46,11 @@ func (p *Pods) reconcile(ctx context.Context, key client.ObjectKey) error {
 	}
 	r := &rollout{Pods: p, d: d, runs: runs, replicas: ptr.Deref(d.Spec.Replicas, 1)}
 	if err := r.read(ctx); err != nil {
-		return fmt.Errorf("helmpods: Deployment %s: %w", key, err)
+		return fmt.Errorf("Deployment %s: %w", key, err)
 	}
 	for _, step := range []func(context.Context) error{r.choose, r.grow, r.serve, r.shrink, r.recordSets, r.recordDeployment, r.forget} {
 		if err := step(ctx); err != nil {
-			return fmt.Errorf("helmpods: Deployment %s: %w", key, err)
+			return fmt.Errorf("Deployment %s: %w", key, err)
 		}
 	}
 	return nil

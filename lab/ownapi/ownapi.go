@@ -76,15 +76,15 @@ type api struct {
 // New returns the APIs of Clusters. None is started before Run.
 func New(c Config) (*APIs, error) {
 	if c.Management == nil || c.Clock == nil || c.Kube.Dir == "" || c.Prepare == nil {
-		return nil, errors.New("ownapi: Config.Management, Config.Clock, Config.Kube.Dir or Config.Prepare is missing")
+		return nil, errors.New("Config.Management, Config.Clock, Config.Kube.Dir or Config.Prepare is missing")
 	}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), lcmv1.AddToScheme(scheme)); err != nil {
-		return nil, fmt.Errorf("ownapi: %w", err)
+		return nil, err
 	}
 	ofClusters, err := labels.Parse(clusterv1.ClusterNameLabel)
 	if err != nil {
-		return nil, fmt.Errorf("ownapi: %w", err)
+		return nil, err
 	}
 	mgr, err := ctrl.NewManager(c.Management, ctrl.Options{
 		Scheme: scheme, Logger: c.Log, Metrics: server.Options{BindAddress: "0"},
@@ -92,7 +92,7 @@ func New(c Config) (*APIs, error) {
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("ownapi: %w", err)
+		return nil, err
 	}
 	a := &APIs{Config: c, manager: mgr, client: mgr.GetClient(), failed: make(chan error, 1), running: map[client.ObjectKey]*api{}}
 	err = ctrl.NewControllerManagedBy(mgr).
@@ -105,7 +105,7 @@ func New(c Config) (*APIs, error) {
 			return queue.Reconcile(c.Enter, func() error { return a.reconcile(ctx, req.NamespacedName) })
 		}))
 	if err != nil {
-		return nil, fmt.Errorf("ownapi: %w", err)
+		return nil, err
 	}
 	return a, mgr.Add(manager.RunnableFunc(a.removeOld))
 }
@@ -165,7 +165,7 @@ func (a *APIs) reconcile(ctx context.Context, key client.ObjectKey) error {
 	var c clusterv1.Cluster
 	err := a.client.Get(ctx, key, &c)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("ownapi: Cluster %s: %w", key, err)
+		return fmt.Errorf("Cluster %s: %w", key, err)
 	}
 	if uid := a.uid(key); uid != "" && uid != c.UID { // the Cluster is gone, or another one of its name
 		return errors.Join(a.end(key), a.remove(string(uid)))
@@ -179,11 +179,11 @@ func (a *APIs) reconcile(ctx context.Context, key client.ObjectKey) error {
 	}
 	if a.uid(key) == "" {
 		if err := a.start(ctx, key, c.UID); err != nil {
-			return fmt.Errorf("ownapi: Cluster %s: %w", key, err)
+			return fmt.Errorf("Cluster %s: %w", key, err)
 		}
 	}
 	if err := a.give(ctx, &c); err != nil {
-		return fmt.Errorf("ownapi: Cluster %s: %w", key, err)
+		return fmt.Errorf("Cluster %s: %w", key, err)
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ func (a *APIs) wanted(ctx context.Context, c *clusterv1.Cluster) (bool, error) {
 	case apierrors.IsNotFound(err) && c.Annotations[workload.Annotation] != workload.Own:
 		return false, nil
 	case client.IgnoreNotFound(err) != nil:
-		return false, fmt.Errorf("ownapi: LCMCluster: %w", err)
+		return false, fmt.Errorf("LCMCluster: %w", err)
 	}
 	s, err := a.secret(ctx, c)
 	return err == nil && (s == nil || metav1.IsControlledBy(s, c)), err
@@ -254,7 +254,7 @@ func (a *APIs) start(ctx context.Context, key client.ObjectKey, uid types.UID) (
 	if run != nil {
 		beside.Go(func() {
 			if err := run(life); err != nil && life.Err() == nil {
-				a.fail(fmt.Errorf("ownapi: Cluster %s: %w", key, err))
+				a.fail(fmt.Errorf("Cluster %s: %w", key, err))
 			}
 		})
 	}
@@ -263,7 +263,7 @@ func (a *APIs) start(ctx context.Context, key client.ObjectKey, uid types.UID) (
 		case <-life.Done():
 		case <-k.Done():
 			if life.Err() == nil {
-				a.fail(fmt.Errorf("ownapi: the Kubernetes API of Cluster %s has ended: %w", key, k.Err()))
+				a.fail(fmt.Errorf("the Kubernetes API of Cluster %s has ended: %w", key, k.Err()))
 			}
 		}
 	})
@@ -291,7 +291,7 @@ func (a *APIs) end(key client.ObjectKey) error {
 	}
 	x.stop()
 	if err := x.Stop(); err != nil {
-		return fmt.Errorf("ownapi: Cluster %s: %w", key, err)
+		return fmt.Errorf("Cluster %s: %w", key, err)
 	}
 	return nil
 }
@@ -326,7 +326,7 @@ func (a *APIs) give(ctx context.Context, c *clusterv1.Cluster) error {
 // remove removes the state of an API.
 func (a *APIs) remove(uid string) error {
 	if err := os.RemoveAll(filepath.Join(a.Kube.Dir, uid)); err != nil {
-		return fmt.Errorf("ownapi: %w", err)
+		return err
 	}
 	return nil
 }
@@ -339,7 +339,7 @@ func (a *APIs) removeOld(ctx context.Context) error {
 	}
 	var list clusterv1.ClusterList
 	if err := errors.Join(err, a.client.List(ctx, &list)); err != nil {
-		return fmt.Errorf("ownapi: %w", err)
+		return err
 	}
 	for _, e := range entries {
 		if !slices.ContainsFunc(list.Items, func(c clusterv1.Cluster) bool { return string(c.UID) == e.Name() }) {

@@ -51,7 +51,7 @@ func (n *Network) requestBootFile(ctx context.Context, nic NIC, a arch, ipxe boo
 		return bootOffer{}, err
 	}
 	if a == uefiHTTP && offer.ClassIdentifier() != "HTTPClient" {
-		return bootOffer{}, errors.New("pxe: no offer is for an HTTP client")
+		return bootOffer{}, errors.New("no offer is for an HTTP client")
 	}
 	last := offer
 	if !offer.YourIPAddr.IsUnspecified() { // else it is of a proxy DHCP server
@@ -62,7 +62,7 @@ func (n *Network) requestBootFile(ctx context.Context, nic NIC, a arch, ipxe boo
 			return bootOffer{}, err
 		}
 		if !last.YourIPAddr.Equal(offer.YourIPAddr) {
-			return bootOffer{}, fmt.Errorf("pxe: DHCP acknowledges %s and had offered %s", last.YourIPAddr, offer.YourIPAddr)
+			return bootOffer{}, fmt.Errorf("DHCP acknowledges %s and had offered %s", last.YourIPAddr, offer.YourIPAddr)
 		}
 	}
 	out := bootOffer{file: strings.TrimRight(last.BootFileNameOption(), "\x00")}
@@ -70,7 +70,7 @@ func (n *Network) requestBootFile(ctx context.Context, nic NIC, a arch, ipxe boo
 		out.file = last.BootFileName
 	}
 	if out.file == "" {
-		return bootOffer{}, errors.New("pxe: DHCP names nothing to boot")
+		return bootOffer{}, errors.New("DHCP names nothing to boot")
 	}
 	if ip, ok := netip.AddrFromSlice(last.ServerIPAddr.To4()); ok {
 		out.server = ip
@@ -82,11 +82,11 @@ func (n *Network) requestBootFile(ctx context.Context, nic NIC, a arch, ipxe boo
 func clientOptions(nic NIC, a arch, ipxe bool) ([]dhcpv4.Modifier, error) {
 	mac, err := net.ParseMAC(nic.MAC)
 	if err != nil {
-		return nil, fmt.Errorf("pxe: %w", err)
+		return nil, err
 	}
 	id, err := hex.DecodeString(strings.ReplaceAll(nic.UUID, "-", ""))
 	if err != nil || len(id) != 16 {
-		return nil, fmt.Errorf("pxe: UUID %q", nic.UUID)
+		return nil, fmt.Errorf("UUID %q", nic.UUID)
 	}
 	// As SMBIOS has it: the first three parts least byte first.
 	wire := append([]byte{0, id[3], id[2], id[1], id[0], id[5], id[4], id[7], id[6]}, id[8:]...)
@@ -106,19 +106,19 @@ func clientOptions(nic NIC, a arch, ipxe bool) ([]dhcpv4.Modifier, error) {
 func (n *Network) exchange(ctx context.Context, want dhcpv4.MessageType, mods []dhcpv4.Modifier) (*dhcpv4.DHCPv4, error) {
 	m, err := dhcpv4.New(mods...)
 	if err != nil {
-		return nil, fmt.Errorf("pxe: DHCP: %w", err)
+		return nil, fmt.Errorf("DHCP: %w", err)
 	}
 	server, _ := n.services()
 	if !server.IsValid() {
-		return nil, fmt.Errorf("pxe: DHCP: %w", ErrSilent)
+		return nil, fmt.Errorf("DHCP: %w", ErrSilent)
 	}
 	c, err := net.DialUDP("udp4", nil, net.UDPAddrFromAddrPort(server))
 	if err != nil {
-		return nil, fmt.Errorf("pxe: DHCP: %w", err)
+		return nil, fmt.Errorf("DHCP: %w", err)
 	}
 	defer c.Close()
 	if err := c.SetReadDeadline(time.Now().Add(replyTimeout)); err != nil {
-		return nil, fmt.Errorf("pxe: DHCP: %w", err)
+		return nil, fmt.Errorf("DHCP: %w", err)
 	}
 	give := func() { _ = c.SetReadDeadline(time.Unix(1, 0)) } // it may be closed already
 	defer context.AfterFunc(ctx, give)()
@@ -141,7 +141,7 @@ func (n *Network) exchange(ctx context.Context, want dhcpv4.MessageType, mods []
 		case want:
 			return reply, nil
 		case dhcpv4.MessageTypeNak:
-			return nil, errors.New("pxe: DHCP refuses the address")
+			return nil, errors.New("DHCP refuses the address")
 		}
 	}
 }
@@ -151,7 +151,7 @@ func asSilent(err error) error {
 	if timeout := net.Error(nil); errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &timeout) && timeout.Timeout() {
 		err = ErrSilent
 	}
-	return fmt.Errorf("pxe: DHCP: %w", err)
+	return fmt.Errorf("DHCP: %w", err)
 }
 
 // maxProgram is the size limit of a network boot program, in bytes.
@@ -162,18 +162,18 @@ func (n *Network) fetchTFTP(ctx context.Context, from bootOffer) ([]byte, error)
 	_, port := n.services()
 	client, err := tftp.NewClient(netip.AddrPortFrom(from.server, port).String())
 	if err != nil {
-		return nil, fmt.Errorf("pxe: TFTP: %w", err)
+		return nil, fmt.Errorf("TFTP: %w", err)
 	}
 	client.SetTimeout(replyTimeout)
 	client.SetRetries(2)
 	client.SetBlockSize(1468)
 	file, err := client.Receive(from.file, "octet")
 	if err != nil {
-		return nil, fmt.Errorf("pxe: TFTP: %s: %w", from.file, err)
+		return nil, fmt.Errorf("TFTP: %s: %w", from.file, err)
 	}
 	b := &boundedBuffer{ctx: ctx, left: maxProgram}
 	if _, err := file.WriteTo(b); err != nil {
-		return nil, fmt.Errorf("pxe: TFTP: %s: %w", from.file, err)
+		return nil, fmt.Errorf("TFTP: %s: %w", from.file, err)
 	}
 	return b.b, nil
 }

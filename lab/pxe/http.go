@@ -26,11 +26,11 @@ func public(uri *url.URL) string {
 // get makes a request and checks its status.
 func get(ctx context.Context, method string, uri *url.URL, header, value string, want int) (*http.Response, error) {
 	if uri.Scheme != "http" && uri.Scheme != "https" {
-		return nil, fmt.Errorf("pxe: %s: only http and https are known", public(uri))
+		return nil, fmt.Errorf("%s: only http and https are known", public(uri))
 	}
 	req, err := http.NewRequestWithContext(ctx, method, uri.String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("pxe: %w", err)
+		return nil, err
 	}
 	req.Header.Set("User-Agent", "UefiHttpBoot/1.0")
 	if header != "" {
@@ -41,7 +41,7 @@ func get(ctx context.Context, method string, uri *url.URL, header, value string,
 		err = urlErr.Err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("pxe: %s: %w", public(uri), err)
+		return nil, fmt.Errorf("%s: %w", public(uri), err)
 	}
 	if resp.StatusCode != want {
 		resp.Body.Close()
@@ -49,7 +49,7 @@ func get(ctx context.Context, method string, uri *url.URL, header, value string,
 		if resp.StatusCode == http.StatusServiceUnavailable { // the controller has just started
 			err = ErrSilent
 		}
-		return nil, fmt.Errorf("pxe: %s: %w", public(uri), err)
+		return nil, fmt.Errorf("%s: %w", public(uri), err)
 	}
 	return resp, nil
 }
@@ -64,9 +64,9 @@ func fetch(ctx context.Context, uri *url.URL, most int) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(resp.Body, int64(most)+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("pxe: %s: %w", public(uri), err)
+		return nil, fmt.Errorf("%s: %w", public(uri), err)
 	case len(b) > most:
-		return nil, fmt.Errorf("pxe: %s: longer than %d bytes", public(uri), most)
+		return nil, fmt.Errorf("%s: longer than %d bytes", public(uri), most)
 	}
 	return b, nil
 }
@@ -89,7 +89,7 @@ const (
 func open(ctx context.Context, uri string) (*remoteFile, error) {
 	parsed, err := url.Parse(uri)
 	if err != nil {
-		return nil, fmt.Errorf("pxe: %w", err)
+		return nil, err
 	}
 	resp, err := get(ctx, http.MethodHead, parsed, "", "", http.StatusOK)
 	if err != nil {
@@ -97,7 +97,7 @@ func open(ctx context.Context, uri string) (*remoteFile, error) {
 	}
 	resp.Body.Close()
 	if resp.ContentLength <= 0 {
-		return nil, fmt.Errorf("pxe: %s: the server does not say how long it is", public(parsed))
+		return nil, fmt.Errorf("%s: the server does not say how long it is", public(parsed))
 	}
 	return &remoteFile{ctx: ctx, uri: parsed, size: resp.ContentLength, chunks: map[int64][]byte{}}, nil
 }
@@ -131,7 +131,7 @@ func (r *remoteFile) chunk(i int64) ([]byte, error) {
 	defer resp.Body.Close()
 	b := make([]byte, to-from)
 	if _, err := io.ReadFull(resp.Body, b); err != nil {
-		return nil, fmt.Errorf("pxe: %s: %w", public(r.uri), err)
+		return nil, fmt.Errorf("%s: %w", public(r.uri), err)
 	}
 	if len(r.chunks) >= maxChunks {
 		clear(r.chunks)

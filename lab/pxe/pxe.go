@@ -104,7 +104,7 @@ func (n *Network) PXE(ctx context.Context, nic NIC) (System, error) {
 		return System{}, err
 	}
 	if err := startsIPXE(program, nic.Legacy); err != nil {
-		return System{}, fmt.Errorf("pxe: %s: %w", offer.file, err)
+		return System{}, fmt.Errorf("%s: %w", offer.file, err)
 	}
 	if offer, err = n.requestBootFile(ctx, nic, arch, true); err != nil {
 		return System{}, err

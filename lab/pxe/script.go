@@ -66,7 +66,7 @@ var commands = map[string]func(ctx context.Context, l *bootScript, base *url.URL
 func runScript(ctx context.Context, uri string, nic NIC) (System, error) {
 	base, err := url.Parse(uri)
 	if err != nil {
-		return System{}, fmt.Errorf("pxe: script: %w", err)
+		return System{}, fmt.Errorf("script: %w", err)
 	}
 	text, err := fetch(ctx, base, maxScript)
 	if err != nil {
@@ -81,7 +81,7 @@ func runScript(ctx context.Context, uri string, nic NIC) (System, error) {
 	}
 	config, ok := cpio.Find(l.initrds, job.MediaConfigPath)
 	if !ok {
-		return System{}, fmt.Errorf("pxe: %s: %s is in no initrd", public(base), job.MediaConfigPath)
+		return System{}, fmt.Errorf("%s: %s is in no initrd", public(base), job.MediaConfigPath)
 	}
 	m, err := parseMedia(config)
 	return System{Media: m, Cmdline: l.cmdline}, err
@@ -113,7 +113,7 @@ func expand(script string, nic NIC) string {
 func run(ctx context.Context, base *url.URL, text string) (*bootScript, error) {
 	head, text, _ := strings.Cut(text, "\n")
 	if strings.TrimSpace(head) != "#!ipxe" {
-		return nil, errors.New("pxe: script: does not begin with #!ipxe")
+		return nil, errors.New("script: does not begin with #!ipxe")
 	}
 	l := &bootScript{room: maxInitrd}
 	for line := range strings.Lines(text) {
@@ -123,16 +123,16 @@ func run(ctx context.Context, base *url.URL, text string) (*bootScript, error) {
 		}
 		do := commands[words[0]]
 		if do == nil {
-			return nil, fmt.Errorf("pxe: script: %s: command not found", words[0])
+			return nil, fmt.Errorf("script: %s: command not found", words[0])
 		}
 		if err := do(ctx, l, base, words[1:]); err != nil {
-			return nil, fmt.Errorf("pxe: script: %s: %w", words[0], err)
+			return nil, fmt.Errorf("script: %s: %w", words[0], err)
 		}
 		if l.booted {
 			return l, nil
 		}
 	}
-	return nil, errors.New("pxe: script: ends without booting")
+	return nil, errors.New("script: ends without booting")
 }
 
 // image fetches the image of a command: [--name NAME] URI [ARGUMENT…].

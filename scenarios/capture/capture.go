@@ -42,7 +42,7 @@ const (
 
 // ErrLogin means that the BMC refused the credentials. Only one request that
 // needs them was sent, so that no account is locked.
-var ErrLogin = errors.New("capture: the BMC refuses the username or the password: check --username and --password-file")
+var ErrLogin = errors.New("the BMC refuses the username or the password: check --username and --password-file")
 
 // withRemedy adds to an error of a connection the flags of its certificate's check, if the
 // certificate is why it failed.
@@ -82,12 +82,12 @@ func Take(ctx context.Context, c Config) (*Capture, error) {
 	out := &Capture{Resources: map[string]map[string]any{}, Refused: map[string]int{}}
 	if err := s.walk(bounded, out); err != nil {
 		if bounded.Err() != nil && ctx.Err() == nil {
-			return nil, fmt.Errorf("capture: nothing was read within the time limit of %v: %w", s.timeout, err)
+			return nil, fmt.Errorf("nothing was read within the time limit of %v: %w", s.timeout, err)
 		}
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("capture: %w", err)
+		return nil, err
 	}
 	if bounded.Err() != nil {
 		out.Incomplete = fmt.Sprintf("it took longer than %v", s.timeout)
@@ -118,14 +118,14 @@ type source struct {
 func newSource(c Config) (*source, error) {
 	base, err := url.Parse(c.URL)
 	if err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" {
-		return nil, fmt.Errorf("capture: URL %q: use a form like https://192.0.2.1", c.URL)
+		return nil, fmt.Errorf("URL %q: use a form like https://192.0.2.1", c.URL)
 	}
 	or := func(n *int, def, most int, name string) error {
 		if *n == 0 {
 			*n = def
 		}
 		if *n < 1 || *n > most {
-			return fmt.Errorf("capture: %s: %d: must be 1 to %d", name, *n, most)
+			return fmt.Errorf("%s: %d: must be 1 to %d", name, *n, most)
 		}
 		return nil
 	}

@@ -232,7 +232,7 @@ func (s *source) readBody(ctx context.Context, at string) (map[string]any, int, 
 	}
 	var v map[string]any
 	if err := json.Unmarshal(r.raw, &v); err != nil {
-		return nil, r.status, fmt.Errorf("capture: GET %s: %w", at, err)
+		return nil, r.status, fmt.Errorf("GET %s: %w", at, err)
 	}
 	return v, r.status, nil
 }
@@ -262,7 +262,7 @@ func (s *source) get(ctx context.Context, at string, header map[string]string) (
 		}
 		r, err := s.once(ctx, at, header)
 		if err != nil {
-			return r, fmt.Errorf("capture: GET %s: %w", at, withRemedy(err))
+			return r, fmt.Errorf("GET %s: %w", at, withRemedy(err))
 		}
 		if r.status == http.StatusUnauthorized {
 			return r, ErrLogin

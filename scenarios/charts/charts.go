@@ -75,7 +75,7 @@ func New(c Config) (*Server, error) {
 	s := &Server{Config: c, known: map[string]archive{}, warned: map[string]string{}}
 	var err error
 	if s.builtin, err = packBuiltin(); err != nil {
-		return nil, fmt.Errorf("charts: %w", err)
+		return nil, err
 	}
 	return s, nil
 }

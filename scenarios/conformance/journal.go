@@ -169,13 +169,13 @@ func (j *Journal) append(e Entry) (Entry, error) {
 	}
 	line, err := json.Marshal(e)
 	if err != nil {
-		return e, fmt.Errorf("journal: %w", err)
+		return e, err
 	}
 	if _, err := j.file.Write(append(line, '\n')); err != nil {
-		return e, fmt.Errorf("journal: %w", err)
+		return e, err
 	}
 	if err := j.sync(); err != nil {
-		return e, fmt.Errorf("journal: %w", err)
+		return e, err
 	}
 	j.apply(e)
 	return e, nil

@@ -47,7 +47,7 @@ func Bootable(r io.ReaderAt, size int64) (what string, ok bool, err error) {
 	}
 	mbr := make([]byte, sectorSize)
 	if err := readAt(r, mbr, 0); err != nil {
-		return "", false, fmt.Errorf("images: boot sector: %w", err)
+		return "", false, fmt.Errorf("boot sector: %w", err)
 	}
 	if mbr[signatureOffset] != 0x55 || mbr[signatureOffset+1] != 0xaa {
 		if bytes.Equal(mbr, make([]byte, sectorSize)) {
@@ -68,7 +68,7 @@ func Bootable(r io.ReaderAt, size int64) (what string, ok bool, err error) {
 	}
 	switch {
 	case err != nil:
-		return "", false, fmt.Errorf("images: GPT: %w", err)
+		return "", false, fmt.Errorf("GPT: %w", err)
 	case !found.valid:
 		return damagedGPT, false, nil
 	case found.esp:

@@ -36,7 +36,7 @@ func BootableCD(r io.ReaderAt, size int64) (what string, ok bool, err error) {
 			break
 		}
 		if err := readAt(r, b, i*cdBlock); err != nil {
-			return "", false, fmt.Errorf("images: volume descriptor: %w", err)
+			return "", false, fmt.Errorf("volume descriptor: %w", err)
 		}
 		if string(b[1:6]) != "CD001" {
 			break
@@ -61,7 +61,7 @@ func BootableCD(r io.ReaderAt, size int64) (what string, ok bool, err error) {
 		return badCatalog, false, nil
 	}
 	if err := readAt(r, b, catalog*cdBlock); err != nil {
-		return "", false, fmt.Errorf("images: boot catalog: %w", err)
+		return "", false, fmt.Errorf("boot catalog: %w", err)
 	}
 	sum := uint16(0)
 	for i := 0; i < 32; i += 2 {
@@ -95,7 +95,7 @@ type cdFile struct {
 func buildCD(label string, files []cdFile) ([]byte, error) {
 	sector, err := stub.BootSector("Metalab live image: it boots.")
 	if err != nil {
-		return nil, fmt.Errorf("images: %w", err)
+		return nil, err
 	}
 	const catalogAt, rootAt, bootAt, tablesAt, filesAt = 19, 20, 21, 22, 24
 	blocks := uint32(filesAt)

@@ -68,7 +68,7 @@ func newFAT16(sectors, hidden int, label string, files []fatFile) ([]byte, error
 	fatSectors := ((rest+2)*2 + sectorSize - 1) / sectorSize
 	clusters := rest - fatCopies*fatSectors
 	if clusters < fatMinClusters || clusters > fatMaxClusters {
-		return nil, fmt.Errorf("images: FAT16 of %d sectors would have %d clusters, want %d to %d",
+		return nil, fmt.Errorf("FAT16 of %d sectors would have %d clusters, want %d to %d",
 			sectors, clusters, fatMinClusters, fatMaxClusters)
 	}
 	v := &fatVolume{b: make([]byte, sectors*sectorSize), fatSectors: fatSectors, next: 2}
@@ -80,7 +80,7 @@ func newFAT16(sectors, hidden int, label string, files []fatFile) ([]byte, error
 	v.dirs["."].add(paddedName(label, "", 11), 0, fatVolumeLabel, 0, 0)
 	for _, f := range files {
 		if err := v.put(f, clusters); err != nil {
-			return nil, fmt.Errorf("images: FAT16: %s: %w", f.path, err)
+			return nil, fmt.Errorf("FAT16: %s: %w", f.path, err)
 		}
 	}
 	return v.b, nil

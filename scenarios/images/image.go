@@ -48,7 +48,7 @@ var (
 func Build() ([]byte, error) {
 	sector, err := stub.BootSector(bootLine)
 	if err != nil {
-		return nil, fmt.Errorf("images: %w", err)
+		return nil, err
 	}
 	esp, err := newFAT16(espLast-espFirst+1, espFirst, "METALAB", []fatFile{
 		{path: "EFI"},
@@ -76,7 +76,7 @@ func Build() ([]byte, error) {
 func IsBuilt(disk io.ReaderAt) (bool, error) {
 	table, err := readTable(disk, sectorSize, 1, anySize)
 	if err != nil {
-		return false, fmt.Errorf("images: GPT: %w", err)
+		return false, fmt.Errorf("GPT: %w", err)
 	}
 	return table != nil && table.Disk() == diskGUID, nil
 }

@@ -30,7 +30,7 @@ const (
 // docs/interop/qcow2.txt). Clusters of zeros are not stored.
 func QCOW2(raw []byte) ([]byte, error) {
 	if len(raw) > qcowMost*qcowCluster || len(raw)%sectorSize != 0 {
-		return nil, fmt.Errorf("images: qcow2 of %d bytes: want whole sectors and at most 512 MiB", len(raw))
+		return nil, fmt.Errorf("qcow2 of %d bytes: want whole sectors and at most 512 MiB", len(raw))
 	}
 	be := binary.BigEndian
 	b := make([]byte, qcowData*qcowCluster)

@@ -49,7 +49,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	root, err := os.OpenRoot(s.Dir) // for each request: the directory may be replaced
 	if err != nil {
-		writeError(w, fmt.Errorf("images: %w", err))
+		writeError(w, err)
 		return
 	}
 	defer root.Close()
@@ -86,7 +86,7 @@ func (s *Server) serveSum(w http.ResponseWriter, r *http.Request, root *os.Root,
 	defer f.Close()
 	e, err := s.sums.checksum(f, name, suffix)
 	if err != nil {
-		writeError(w, fmt.Errorf("images: %s: %w", name, err))
+		writeError(w, fmt.Errorf("%s: %w", name, err))
 		return
 	}
 	serveText(w, r, e.line(name), e.hex, info.ModTime())
@@ -97,7 +97,7 @@ func (s *Server) serveSum(w http.ResponseWriter, r *http.Request, root *os.Root,
 func (s *Server) list(w http.ResponseWriter, r *http.Request, root *os.Root) {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
-		writeError(w, fmt.Errorf("images: %w", err))
+		writeError(w, err)
 		return
 	}
 	var text strings.Builder
@@ -111,7 +111,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, root *os.Root) {
 		}
 		line, err := s.lineOf(root, name)
 		if err != nil {
-			writeError(w, fmt.Errorf("images: %s: %w", name, err))
+			writeError(w, fmt.Errorf("%s: %w", name, err))
 			return
 		}
 		text.WriteString(line)

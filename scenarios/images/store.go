@@ -36,7 +36,7 @@ type Image struct {
 // written atomically.
 func Ensure(dir string) ([]Image, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("images: %w", err)
+		return nil, err
 	}
 	raw, err := Build()
 	if err != nil {
@@ -57,16 +57,16 @@ func Ensure(dir string) ([]Image, error) {
 		target := filepath.Join(dir, f.name)
 		missing, err := missingOrDamaged(target, f.content)
 		if err != nil {
-			return nil, fmt.Errorf("images: %w", err)
+			return nil, err
 		}
 		if missing {
 			if err := writeAtomically(target, f.content); err != nil {
-				return nil, fmt.Errorf("images: %s: %w", f.name, err)
+				return nil, fmt.Errorf("%s: %w", f.name, err)
 			}
 		}
 		m, err := describe(target)
 		if err != nil {
-			return nil, fmt.Errorf("images: %s: %w", f.name, err)
+			return nil, fmt.Errorf("%s: %w", f.name, err)
 		}
 		m.Format = f.format
 		made = append(made, m)

@@ -19,18 +19,18 @@ const driveLabel = "config-2"
 func Written(disk io.ReaderAt, image []byte) error {
 	got := make([]byte, len(image))
 	if err := readAt(disk, got, 0); err != nil {
-		return fmt.Errorf("images: read %d bytes of the disk: %w", len(image), err)
+		return fmt.Errorf("read %d bytes of the disk: %w", len(image), err)
 	}
 	if bytes.Equal(got, image) {
 		return nil
 	}
 	want := bytes.Clone(image)
 	if err := adoptDrive(want, got); err != nil {
-		return fmt.Errorf("images: the disk's partition table is not the image's with a config drive: %w", err)
+		return fmt.Errorf("the disk's partition table is not the image's with a config drive: %w", err)
 	}
 	for i := range want {
 		if got[i] != want[i] {
-			return fmt.Errorf("images: byte %d of the disk is %#02x, the image has %#02x", i, got[i], want[i])
+			return fmt.Errorf("byte %d of the disk is %#02x, the image has %#02x", i, got[i], want[i])
 		}
 	}
 	return nil

@@ -61,7 +61,7 @@ func eachGoFile(tree fs.FS, do func(name string, src []byte) error) error {
 		return do(name, src)
 	})
 	if err != nil {
-		return fmt.Errorf("layering: %w", err)
+		return err
 	}
 	return nil
 }

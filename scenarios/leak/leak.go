@@ -58,7 +58,7 @@ func settle(goroutines, descriptors int, limit time.Duration) error {
 			return nil
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("leak: the tests leave %d goroutines and %d descriptors, more than %d and %d: labs that did not end", g, d, goroutines, descriptors)
+			return fmt.Errorf("the tests leave %d goroutines and %d descriptors, more than %d and %d: labs that did not end", g, d, goroutines, descriptors)
 		}
 		time.Sleep(50 * time.Millisecond) //nolint:forbidigo // nothing announces the end of the last goroutine
 	}

@@ -55,7 +55,7 @@ func Make(ctx context.Context, c *capture.Capture, name string) (*Recording, err
 		name = Name(p.Manufacturer + " " + p.Model)
 	}
 	if name == "" || name != Name(name) {
-		return nil, fmt.Errorf("record: name: %q: use lower-case letters, digits and dashes", name)
+		return nil, fmt.Errorf("name: %q: use lower-case letters, digits and dashes", name)
 	}
 	if rack.Dialect(name) != nil {
 		name += "-recorded" // the names of built-in dialects are taken
@@ -97,7 +97,7 @@ func Make(ctx context.Context, c *capture.Capture, name string) (*Recording, err
 func (r *Recording) check() error {
 	_, _, err := rack.ReadProfile(r.Files(), r.Name)
 	if err != nil {
-		return fmt.Errorf("record: the derived model is not valid: %w", err)
+		return fmt.Errorf("the derived model is not valid: %w", err)
 	}
 	return nil
 }
@@ -108,10 +108,10 @@ func (r *Recording) Save(dir string) error {
 	for name, b := range r.Files() {
 		to := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return fmt.Errorf("record: %w", err)
+			return err
 		}
 		if err := os.WriteFile(to, b, 0o644); err != nil {
-			return fmt.Errorf("record: %w", err)
+			return err
 		}
 	}
 	return nil
@@ -121,7 +121,7 @@ func (r *Recording) Save(dir string) error {
 func (r *Recording) CheckFree(dir string) error {
 	for name := range r.Files() {
 		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("record: %s exists: give the recording another --name", filepath.Join(dir, name))
+			return fmt.Errorf("%s exists: give the recording another --name", filepath.Join(dir, name))
 		}
 	}
 	return nil
@@ -201,9 +201,9 @@ func (d *deriver) profile() (*machine.Profile, error) {
 	s := resource(d.capture.Resources[d.system])
 	if s == nil {
 		if d.capture.Incomplete != "" {
-			return nil, fmt.Errorf("record: no system was read: %s: raise the limit", d.capture.Incomplete)
+			return nil, fmt.Errorf("no system was read: %s: raise the limit", d.capture.Incomplete)
 		}
-		return nil, errors.New("record: the BMC shows no system: is the account allowed to read it?")
+		return nil, errors.New("the BMC shows no system: is the account allowed to read it?")
 	}
 	d.locateLinkedResources()
 	m := resource(d.capture.Resources[d.manager])

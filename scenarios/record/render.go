@@ -35,7 +35,7 @@ func render(ctx context.Context, p *machine.Profile, registry []byte, f *file.Fi
 	}
 	dir, err := os.MkdirTemp("", "metalab-record-")
 	if err != nil {
-		return nil, fmt.Errorf("record: %w", err)
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	def := rackfile.Default(1)
@@ -43,7 +43,7 @@ func render(ctx context.Context, p *machine.Profile, registry []byte, f *file.Fi
 	now := clock.NewVirtual(renderStart)
 	l, err := rack.Open(ctx, rack.Config{Dir: dir, Rack: &def, Clock: now, Profiles: r.Files(), Listen: "lo:0"})
 	if err != nil {
-		return nil, fmt.Errorf("record: the derived model is not valid: %w", err)
+		return nil, fmt.Errorf("the derived model is not valid: %w", err)
 	}
 	defer l.Close()
 	serving, stop := context.WithCancel(ctx)
@@ -55,11 +55,11 @@ func render(ctx context.Context, p *machine.Profile, registry []byte, f *file.Fi
 	h := l.Hosts()[0]
 	if on {
 		if err := h.Apply(ctx, machine.Reset{Kind: machine.ResetOn}); err != nil {
-			return nil, fmt.Errorf("record: %w", err)
+			return nil, err
 		}
 	}
 	if err := now.Walk(ctx, 5*time.Minute); err != nil {
-		return nil, fmt.Errorf("record: %w", err)
+		return nil, err
 	}
 	admin, _ := h.Admin()
 	c, err := capture.Take(ctx, capture.Config{URL: h.URL(), Username: admin.Name, Password: admin.Password, CAs: l.CAs(), Parallel: 2, MaxRequests: 20000})

@@ -160,17 +160,17 @@ func (s *Set) runOnce(x *shard, up func(*control.Client)) error {
 	}
 	log, err := os.OpenFile(filepath.Join(x.dir, LogFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("shards: %w", err)
+		return err
 	}
 	defer log.Close()
 	stdin, alive, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("shards: %w", err)
+		return err
 	}
 	defer alive.Close() // then the process ends, also when this one is killed
 	progress, out, err := os.Pipe()
 	if err != nil {
-		return errors.Join(fmt.Errorf("shards: %w", err), stdin.Close())
+		return errors.Join(err, stdin.Close())
 	}
 	defer progress.Close()
 	c := s.c.Command(x.dir, filepath.Join(s.c.Dir, Dir, TokenFile))
@@ -178,7 +178,7 @@ func (s *Set) runOnce(x *shard, up func(*control.Client)) error {
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is for this process alone
 	err = c.Start()
 	if err = errors.Join(err, stdin.Close(), out.Close()); err != nil {
-		return fmt.Errorf("shards: %s: %w", Name(x.index), err)
+		return fmt.Errorf("%s: %w", Name(x.index), err)
 	}
 	done := make(chan struct{})
 	defer close(done)
@@ -219,7 +219,7 @@ func (s *Set) endProcess(x *shard, c *exec.Cmd, done <-chan struct{}) {
 func (s *Set) dial(x *shard) (*control.Client, error) {
 	at, err := os.ReadFile(filepath.Join(x.dir, AddressFile))
 	if err != nil {
-		return nil, fmt.Errorf("shards: %w", err)
+		return nil, err
 	}
 	ca, err := authorities(s.c.Dir)
 	if err != nil {

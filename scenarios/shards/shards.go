@@ -81,11 +81,11 @@ type Set struct {
 func New(c Config) (*Set, error) {
 	switch {
 	case c.Size < 1:
-		return nil, fmt.Errorf("shards: Config.Size: %d: must be 1 or more", c.Size)
+		return nil, fmt.Errorf("Config.Size: %d: must be 1 or more", c.Size)
 	case c.Prepare == nil || c.Command == nil:
-		return nil, errors.New("shards: Config.Prepare and Config.Command must not be nil")
+		return nil, errors.New("Config.Prepare and Config.Command must not be nil")
 	case c.Rack.Part != nil:
-		return nil, errors.New("shards: Config.Rack: must not be a part")
+		return nil, errors.New("Config.Rack: must not be a part")
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -103,7 +103,7 @@ func Made(dir string) (int, error) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("shards: %w", err)
+		return 0, err
 	}
 	n := 0
 	for _, e := range entries {
@@ -121,7 +121,7 @@ func (s *Set) fit(count int, all rackfile.Lab) error {
 		return err
 	}
 	if most := (all.Total() + s.c.Size - 1) / s.c.Size; count < 1 || count > most {
-		return fmt.Errorf("shards: %d: use 1 to %d: the lab's definition has %d hosts, and a shard of it %d", count, most, all.Total(), s.c.Size)
+		return fmt.Errorf("%d: use 1 to %d: the lab's definition has %d hosts, and a shard of it %d", count, most, all.Total(), s.c.Size)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,11 +224,11 @@ func loadToken(dir string) (string, error) {
 		}
 	}
 	if err != nil {
-		return "", fmt.Errorf("shards: %w", err)
+		return "", err
 	}
 	token := strings.TrimSpace(string(b))
 	if len(token) < len(rand.Text()) { // a token that was cut short is easier to guess
-		return "", fmt.Errorf("shards: %s holds no whole token: remove it, and the next start makes one", name)
+		return "", fmt.Errorf("%s holds no whole token: remove it, and the next start makes one", name)
 	}
 	return token, nil
 }
@@ -237,7 +237,7 @@ func loadToken(dir string) (string, error) {
 // has its certificate and key.
 func ShareAuthority(from, to string) error {
 	if err := os.MkdirAll(to, 0o700); err != nil {
-		return fmt.Errorf("shards: %w", err)
+		return err
 	}
 	for _, name := range []string{network.CAKeyFile, network.CACertFile} { // the certificate last: it says that both are there
 		if _, err := os.Stat(filepath.Join(to, name)); err == nil {
@@ -245,14 +245,14 @@ func ShareAuthority(from, to string) error {
 		}
 		st, err := os.Stat(filepath.Join(from, name))
 		if err != nil {
-			return fmt.Errorf("shards: %w", err)
+			return err
 		}
 		b, err := os.ReadFile(filepath.Join(from, name))
 		if err == nil {
 			err = writeAtomically(filepath.Join(to, name), b, st.Mode().Perm())
 		}
 		if err != nil {
-			return fmt.Errorf("shards: %w", err)
+			return err
 		}
 	}
 	return nil
@@ -270,11 +270,11 @@ func writeAtomically(name string, b []byte, mode fs.FileMode) error {
 func authorities(dir string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(filepath.Join(dir, network.CACertFile))
 	if err != nil {
-		return nil, fmt.Errorf("shards: %w", err)
+		return nil, err
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("shards: %s holds no certificate", filepath.Join(dir, network.CACertFile))
+		return nil, fmt.Errorf("%s holds no certificate", filepath.Join(dir, network.CACertFile))
 	}
 	return pool, nil
 }

@@ -38,11 +38,11 @@ func (f tokenFile) ensure() (string, error) {
 func (f tokenFile) read() (string, error) {
 	b, err := os.ReadFile(filepath.Join(f.dir, TokenFile))
 	if err != nil {
-		return "", fmt.Errorf("view: %w", err)
+		return "", err
 	}
 	t := strings.TrimSpace(string(b))
 	if len(t) < len(rand.Text()) { // a token that was cut short is easier to guess
-		return "", fmt.Errorf("view: %s holds no whole token: remove the file, or make a new token with labctl view --rotate", filepath.Join(f.dir, TokenFile))
+		return "", fmt.Errorf("%s holds no whole token: remove the file, or make a new token with labctl view --rotate", filepath.Join(f.dir, TokenFile))
 	}
 	return t, nil
 }
@@ -53,10 +53,10 @@ func Rotate(dir string) (string, error) {
 	t := rand.Text()
 	name := filepath.Join(dir, TokenFile)
 	if err := os.WriteFile(name+".new", []byte(t+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("view: %w", err)
+		return "", err
 	}
 	if err := os.Rename(name+".new", name); err != nil {
-		return "", fmt.Errorf("view: %w", err)
+		return "", err
 	}
 	return t, nil
 }

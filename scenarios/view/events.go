@@ -248,7 +248,7 @@ func (e *stream) sendConsole() error {
 func (e *stream) replace(kind string, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("view: %s: %w", kind, err)
+		return fmt.Errorf("%s: %w", kind, err)
 	}
 	if bytes.Equal(b, e.last[kind]) {
 		return nil
@@ -260,7 +260,7 @@ func (e *stream) replace(kind string, v any) error {
 func (e *stream) event(kind string, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("view: %s: %w", kind, err)
+		return fmt.Errorf("%s: %w", kind, err)
 	}
 	return e.write(kind, b)
 }

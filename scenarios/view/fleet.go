@@ -258,7 +258,7 @@ func (f *fleet) tiles(ctx context.Context) (out []Tile) {
 }
 
 // errTiles ends reading when the tiles are there.
-var errTiles = errors.New("view: the tiles are there")
+var errTiles = errors.New("the tiles are there")
 
 // shardEvent is an event of the page of a shard.
 type shardEvent struct {

@@ -37,7 +37,7 @@ type fleetStream struct {
 // tiles returns the tiles of an event, with their indices among all servers of the lab.
 func (e shardEvent) tiles() (out []Tile, err error) {
 	if err := json.Unmarshal(e.data, &out); err != nil {
-		return nil, fmt.Errorf("view: tiles of %s: %w", e.shard.Name, err)
+		return nil, fmt.Errorf("tiles of %s: %w", e.shard.Name, err)
 	}
 	for i := range out {
 		out[i].Index += first(e.shard)
@@ -167,7 +167,7 @@ func (p *fleetStream) take(e shardEvent) error {
 	case "lab":
 		var state labState
 		if err := json.Unmarshal(e.data, &state); err != nil {
-			return fmt.Errorf("view: %s: %w", e.shard.Name, err)
+			return fmt.Errorf("%s: %w", e.shard.Name, err)
 		}
 		p.labs[e.shard.Name] = state
 		if p.lab != nil { // the page has one, and gets the next at its pace
@@ -202,7 +202,7 @@ func (p *fleetStream) sendServer() error {
 		e.data, err = json.Marshal(all)
 	}
 	if err != nil {
-		return fmt.Errorf("view: server %s: %w", p.host, err)
+		return fmt.Errorf("server %s: %w", p.host, err)
 	}
 	return p.pass(e)
 }
@@ -253,7 +253,7 @@ func (p *fleetStream) sendTiles() error {
 	clear(p.dirty)
 	b, err := json.Marshal(out)
 	if err != nil {
-		return fmt.Errorf("view: tiles: %w", err)
+		return fmt.Errorf("tiles: %w", err)
 	}
 	if err := p.write("tiles", b); err != nil {
 		return err
@@ -285,7 +285,7 @@ func (p *fleetStream) sendLab() error {
 	all.Name, all.Kube, all.Version, all.Images, all.SecureImages = p.f.name(), st.Kubeconfig != "", control.Version(), st.Images, st.SecureImages
 	b, err := json.Marshal(all)
 	if err != nil {
-		return fmt.Errorf("view: lab: %w", err)
+		return fmt.Errorf("lab: %w", err)
 	}
 	if bytes.Equal(b, p.lab) {
 		return nil

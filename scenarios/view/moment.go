@@ -50,7 +50,7 @@ func (o Recording) prepare() error {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(o.Snapshots, name)))
 	}
 	if err != nil {
-		return fmt.Errorf("view: the snapshots of the recording: %w", err)
+		return fmt.Errorf("the snapshots of the recording: %w", err)
 	}
 	return nil
 }

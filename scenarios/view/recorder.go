@@ -66,7 +66,7 @@ type Recording struct {
 }
 
 // errRecordingFull ends a recording that has reached its bound.
-var errRecordingFull = errors.New("view: the recording has reached its bound")
+var errRecordingFull = errors.New("the recording has reached its bound")
 
 // flusher is a writer that buffers, as a gzip.Writer does.
 type flusher interface{ Flush() error }
@@ -138,7 +138,7 @@ func (r *recorder) write(ctx context.Context) error {
 	now := r.s.c.Rack.Clock().Now().UTC()
 	state, err := json.Marshal(r.s.labState())
 	if err != nil {
-		return fmt.Errorf("view: recording: %w", err)
+		return fmt.Errorf("recording: %w", err)
 	}
 	if !bytes.Equal(state, r.state) {
 		r.state = state
@@ -164,7 +164,7 @@ func (r *recorder) write(ctx context.Context) error {
 	}
 	entries, mark, err := r.s.c.Rack.Journal().Select(journal.Query{After: r.mark})
 	if err != nil {
-		return fmt.Errorf("view: recording: %w", err)
+		return fmt.Errorf("recording: %w", err)
 	}
 	r.mark = mark
 	if len(entries) > 0 {
@@ -215,11 +215,11 @@ func (r *recorder) objects(ctx context.Context, hosts []string) error {
 func (r *recorder) server(now time.Time, h *rack.Host) error {
 	b, err := json.Marshal(r.s.serverOf(h))
 	if err != nil {
-		return fmt.Errorf("view: recording: %w", err)
+		return fmt.Errorf("recording: %w", err)
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(b, &fields); err != nil {
-		return fmt.Errorf("view: recording: %w", err)
+		return fmt.Errorf("recording: %w", err)
 	}
 	was := r.fields[h.Name()]
 	r.fields[h.Name()] = fields
@@ -249,21 +249,21 @@ func (r *recorder) output(now time.Time, h *rack.Host) error {
 func (r *recorder) line(at time.Time, kind, host string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("view: recording: %w", err)
+		return fmt.Errorf("recording: %w", err)
 	}
 	b, err := json.Marshal(Line{At: at, Kind: kind, Host: host, Data: data})
 	if err != nil {
-		return fmt.Errorf("view: recording: %w", err)
+		return fmt.Errorf("recording: %w", err)
 	}
 	full := r.bytes+len(b) > maxRecording
 	if full {
 		if b, err = json.Marshal(Line{At: at, Kind: "end", Data: json.RawMessage(fmt.Sprint(maxRecording))}); err != nil {
-			return fmt.Errorf("view: recording: %w", err)
+			return fmt.Errorf("recording: %w", err)
 		}
 	}
 	r.bytes += len(b) + 1
 	if _, err := r.to.Write(append(b, '\n')); err != nil {
-		return fmt.Errorf("view: recording: %w", err)
+		return fmt.Errorf("recording: %w", err)
 	}
 	if full {
 		return errRecordingFull

@@ -52,7 +52,7 @@ func WriteReplay(out io.Writer, file string) error {
 		Recording: base64.StdEncoding.EncodeToString(packed.Bytes()),
 	}))
 	if err != nil {
-		return fmt.Errorf("view: %w", err)
+		return err
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func bundle(name string) (string, error) {
 		}
 		text = exportForm.ReplaceAllString(text, "$1")
 		if left := anyForm.FindString(text); left != "" {
-			return fmt.Errorf("view: %s: %q has another form than the bundle knows", name, left)
+			return fmt.Errorf("%s: %q has another form than the bundle knows", name, left)
 		}
 		fmt.Fprintf(&out, "const module_%s = (() => {\n%s\nreturn { %s };\n})();\n", strings.TrimSuffix(name, ".mjs"), text, strings.Join(exports, ", "))
 		return nil

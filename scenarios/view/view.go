@@ -9,7 +9,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -102,11 +101,11 @@ const maxStreams = 64
 func New(c Config) (*Server, error) {
 	switch {
 	case c.Rack == nil:
-		return nil, errors.New("view: Config.Rack: must not be nil")
+		return nil, errors.New("Config.Rack: must not be nil")
 	case c.Actions == nil:
-		return nil, errors.New("view: Config.Actions: must not be nil")
+		return nil, errors.New("Config.Actions: must not be nil")
 	case c.Status == nil:
-		return nil, errors.New("view: Config.Status: must not be nil")
+		return nil, errors.New("Config.Status: must not be nil")
 	}
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
@@ -152,7 +151,7 @@ func serve(ctx context.Context, l net.Listener, h http.Handler, pace network.Bod
 	var child sync.WaitGroup
 	child.Go(func() {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			fail(fmt.Errorf("view: %w", err))
+			fail(err)
 		}
 	})
 	<-failed.Done()

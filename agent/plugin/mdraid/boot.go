@@ -27,20 +27,20 @@ func CopyLoader(ctx context.Context, s sys.System, array string) error {
 	name := kernelName(array)
 	targets, err := bootPartitions(s.FS(), name)
 	if err != nil {
-		return fmt.Errorf("mdraid: %s: %w", array, err)
+		return fmt.Errorf("%s: %w", array, err)
 	}
 	from, err := s.OpenBlock(name)
 	if err != nil {
-		return fmt.Errorf("mdraid: %w", err)
+		return err
 	}
 	defer from.Close()
 	esp, err := findESP(from, blockSize(s, array))
 	if err != nil {
-		return fmt.Errorf("mdraid: %s: %w", array, err)
+		return fmt.Errorf("%s: %w", array, err)
 	}
 	for _, t := range targets {
 		if err := copyTo(ctx, s, t, esp); err != nil {
-			return fmt.Errorf("mdraid: boot loader to /dev/%s: %w", t, err)
+			return fmt.Errorf("boot loader to /dev/%s: %w", t, err)
 		}
 	}
 	return nil

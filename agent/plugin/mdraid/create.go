@@ -43,10 +43,10 @@ func Stop(s sys.System) error {
 	for _, name := range Running(s) {
 		stopper, ok := s.(sys.Stopper)
 		if !ok {
-			return fmt.Errorf("mdraid: stop /dev/%s: the system cannot", name)
+			return fmt.Errorf("stop /dev/%s: the system cannot", name)
 		}
 		if err := stopper.StopArray(name); err != nil {
-			return fmt.Errorf("mdraid: stop /dev/%s: %w", name, err)
+			return fmt.Errorf("stop /dev/%s: %w", name, err)
 		}
 	}
 	return nil
@@ -75,21 +75,21 @@ func Create(ctx context.Context, s sys.System, spec job.RAIDSpec, volumes []Volu
 	for _, d := range p.disks {
 		b, err := s.OpenBlock(kernelName(d.Name))
 		if err != nil {
-			return nil, fmt.Errorf("mdraid: open %s: %w", d.Name, err)
+			return nil, fmt.Errorf("open %s: %w", d.Name, err)
 		}
 		open[d.Name] = b
 	}
 	for _, step := range []func(*diskPlan, sys.Block) error{writeMembers, writeTable} {
 		for _, d := range p.disks {
 			if err := context.Cause(ctx); err != nil {
-				return nil, fmt.Errorf("mdraid: %w", err)
+				return nil, err
 			}
 			err := step(d, open[d.Name])
 			if err == nil {
 				err = open[d.Name].Sync()
 			}
 			if err != nil {
-				return nil, fmt.Errorf("mdraid: %s: %w", d.Name, err)
+				return nil, fmt.Errorf("%s: %w", d.Name, err)
 			}
 		}
 	}
@@ -98,7 +98,7 @@ func Create(ctx context.Context, s sys.System, spec job.RAIDSpec, volumes []Volu
 		err := open[d.Name].Close()
 		delete(open, d.Name)
 		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("mdraid: %s: %w", d.Name, err))
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", d.Name, err))
 		}
 	}
 	return p.arrays, failed

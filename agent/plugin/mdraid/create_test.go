@@ -285,18 +285,18 @@ func TestImpossibleArraysAreRefused(t *testing.T) {
 		volumes []mdraid.Volume
 		want    string
 	}{
-		"level":       {spec, []mdraid.Volume{volume("root", "5", 0, s.members(0, 1, 2))}, `mdraid: array root: level "5": use 0, 1 or 1+0`},
-		"one disk":    {spec, []mdraid.Volume{volume("root", "1", 0, s.members(0))}, "mdraid: array root: 1 disks: level 1 needs 2"},
-		"three of 10": {spec, []mdraid.Volume{volume("root", "1+0", 0, s.members(0, 1, 2))}, "mdraid: array root: 3 disks: level 1+0 needs 4"},
-		"too large":   {spec, []mdraid.Volume{volume("root", "1", 9, s.members(0, 1))}, "mdraid: array root: 9217 MiB on each of 2 disks: the smallest has 7640 MiB left"},
-		"too small":   {spec, []mdraid.Volume{volume("root", "1", 0, s.members(0, 3)), volume("data", "1", 0, s.members(0, 3))}, "mdraid: array data: 0 MiB on each of 2 disks: the smallest has 0 MiB left"},
+		"level":       {spec, []mdraid.Volume{volume("root", "5", 0, s.members(0, 1, 2))}, `array root: level "5": use 0, 1 or 1+0`},
+		"one disk":    {spec, []mdraid.Volume{volume("root", "1", 0, s.members(0))}, "array root: 1 disks: level 1 needs 2"},
+		"three of 10": {spec, []mdraid.Volume{volume("root", "1+0", 0, s.members(0, 1, 2))}, "array root: 3 disks: level 1+0 needs 4"},
+		"too large":   {spec, []mdraid.Volume{volume("root", "1", 9, s.members(0, 1))}, "array root: 9217 MiB on each of 2 disks: the smallest has 7640 MiB left"},
+		"too small":   {spec, []mdraid.Volume{volume("root", "1", 0, s.members(0, 3)), volume("data", "1", 0, s.members(0, 3))}, "array data: 0 MiB on each of 2 disks: the smallest has 0 MiB left"},
 		"no boot partition": {spec, []mdraid.Volume{volume("root", "1", 0, small)},
-			"mdraid: array root: EFI system partition: disk /dev/sdb: a partition of 550 MiB does not fit: 398 MiB are left after 0 partitions"},
+			"array root: EFI system partition: disk /dev/sdb: a partition of 550 MiB does not fit: 398 MiB are left after 0 partitions"},
 		"same disk": {spec, []mdraid.Volume{volume("root", "1", 0, s.members(0, 0))},
-			"mdraid: array root: disk /dev/sda: a partition of 7090 MiB does not fit: 0 MiB are left after 3 partitions"},
-		"full table": {spec, full, "mdraid: array data127: disk /dev/sde: its partition table is full: all 128 entries are in use"},
-		"same name":  {spec, []mdraid.Volume{volume("root", "1", 1, s.members(0, 1)), volume("root", "1", 1, s.members(0, 1))}, `mdraid: array 1: name "root": use one that no other array has`},
-		"no ID":      {job.RAIDSpec{}, nil, "mdraid: the specification has no ID"},
+			"array root: disk /dev/sda: a partition of 7090 MiB does not fit: 0 MiB are left after 3 partitions"},
+		"full table": {spec, full, "array data127: disk /dev/sde: its partition table is full: all 128 entries are in use"},
+		"same name":  {spec, []mdraid.Volume{volume("root", "1", 1, s.members(0, 1)), volume("root", "1", 1, s.members(0, 1))}, `array 1: name "root": use one that no other array has`},
+		"no ID":      {job.RAIDSpec{}, nil, "the specification has no ID"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := mdraid.Create(context.Background(), s, tt.spec, tt.volumes)

@@ -72,7 +72,7 @@ type member struct {
 // logical blocks.
 func newPlan(spec job.RAIDSpec, volumes []Volume, blockSize func(disk string) int64) (*plan, error) {
 	if spec.ID == "" {
-		return nil, errors.New("mdraid: the specification has no ID")
+		return nil, errors.New("the specification has no ID")
 	}
 	p := &plan{}
 	names := map[string]bool{}
@@ -80,13 +80,13 @@ func newPlan(spec job.RAIDSpec, volumes []Volume, blockSize func(disk string) in
 		l, known := levels[v.Level]
 		switch {
 		case !known:
-			return nil, fmt.Errorf("mdraid: array %s: level %q: use 0, 1 or 1+0", v.Name, v.Level)
+			return nil, fmt.Errorf("array %s: level %q: use 0, 1 or 1+0", v.Name, v.Level)
 		case v.Name == "" || names[v.Name]:
-			return nil, fmt.Errorf("mdraid: array %d: name %q: use one that no other array has", i, v.Name)
+			return nil, fmt.Errorf("array %d: name %q: use one that no other array has", i, v.Name)
 		case len(v.Members) < l.disks:
-			return nil, fmt.Errorf("mdraid: array %s: %d disks: level %s needs %d", v.Name, len(v.Members), v.Level, l.disks)
+			return nil, fmt.Errorf("array %s: %d disks: level %s needs %d", v.Name, len(v.Members), v.Level, l.disks)
 		case l.even && len(v.Members)%2 != 0:
-			return nil, fmt.Errorf("mdraid: array %s: %d disks: level %s needs an even number", v.Name, len(v.Members), v.Level)
+			return nil, fmt.Errorf("array %s: %d disks: level %s needs an even number", v.Name, len(v.Members), v.Level)
 		}
 		names[v.Name] = true
 		if err := p.add(spec, v, l.level, l.data(int64(len(v.Members))), i == 0, blockSize); err != nil {
@@ -105,7 +105,7 @@ func (p *plan) add(spec job.RAIDSpec, v Volume, level Level, data int64, boots b
 		for _, d := range disks {
 			esp, err := d.take(spec, gpt.ESP, "boot", espSize)
 			if err != nil {
-				return fmt.Errorf("mdraid: array %s: EFI system partition: %w", v.Name, err)
+				return fmt.Errorf("array %s: EFI system partition: %w", v.Name, err)
 			}
 			d.esp = esp
 		}
@@ -121,7 +121,7 @@ func (p *plan) add(spec job.RAIDSpec, v Volume, level Level, data int64, boots b
 		want = (each+mib-1)/mib*mib + dataOffset*sector
 	}
 	if want > room || want < minSize {
-		return fmt.Errorf("mdraid: array %s: %d MiB on each of %d disks: the smallest has %d MiB left", v.Name, want/mib, len(disks), room/mib)
+		return fmt.Errorf("array %s: %d MiB on each of %d disks: the smallest has %d MiB left", v.Name, want/mib, len(disks), room/mib)
 	}
 	size := want - dataOffset*sector
 	id := deriveUUID(spec.ID, "array", v.Name)
@@ -129,7 +129,7 @@ func (p *plan) add(spec job.RAIDSpec, v Volume, level Level, data int64, boots b
 	for i, d := range disks {
 		off, err := d.take(spec, typeRAID, v.Name, want)
 		if err != nil {
-			return fmt.Errorf("mdraid: array %s: %w", v.Name, err)
+			return fmt.Errorf("array %s: %w", v.Name, err)
 		}
 		d.members = append(d.members, member{off: off, superblock: superblock{
 			array: id, device: deriveUUID(spec.ID, "member", v.Name, d.Name), name: v.Name, made: time.Unix(spec.Made, 0),

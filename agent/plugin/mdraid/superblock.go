@@ -61,11 +61,11 @@ type superblock struct {
 func (s superblock) MarshalBinary() ([]byte, error) {
 	switch {
 	case s.members < 1 || s.members > maxMembers:
-		return nil, fmt.Errorf("mdraid: %d members: the superblock has room for %d", s.members, maxMembers)
+		return nil, fmt.Errorf("%d members: the superblock has room for %d", s.members, maxMembers)
 	case s.role < 0 || s.role >= s.members:
-		return nil, fmt.Errorf("mdraid: role %d of %d members", s.role, s.members)
+		return nil, fmt.Errorf("role %d of %d members", s.role, s.members)
 	case len(s.name) > maxName:
-		return nil, fmt.Errorf("mdraid: name %q: at most %d bytes", s.name, maxName)
+		return nil, fmt.Errorf("name %q: at most %d bytes", s.name, maxName)
 	}
 	b := make([]byte, superSize+2*maxMembers)
 	le := binary.LittleEndian
@@ -95,7 +95,7 @@ func (s superblock) MarshalBinary() ([]byte, error) {
 		le.PutUint32(b[88:], chunk)
 	case Mirror:
 	default:
-		return nil, fmt.Errorf("mdraid: level %d is none that the agent makes", s.level)
+		return nil, fmt.Errorf("level %d is none that the agent makes", s.level)
 	}
 	// Mirrors begin out of sync, because the old contents of their members differ;
 	// the kernel synchronizes them as soon as the system runs.

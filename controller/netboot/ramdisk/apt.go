@@ -37,7 +37,7 @@ func Download(ctx context.Context, kernel, dir string) ([]string, error) {
 	}
 	found, err := filepath.Glob(filepath.Join(dir, "*.deb"))
 	if err != nil {
-		return nil, fmt.Errorf("ramdisk: %w", err)
+		return nil, err
 	}
 	return found, nil
 }
@@ -50,7 +50,7 @@ func run(ctx context.Context, dir, name string, args ...string) ([]byte, error) 
 		err = fmt.Errorf("%w: %s", err, failed.Stderr)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ramdisk: %s %s: %w", name, args[0], err)
+		return nil, fmt.Errorf("%s %s: %w", name, args[0], err)
 	}
 	return out, nil
 }

@@ -62,7 +62,7 @@ func medium(p *parts, initrd []byte) (iso []byte, boots []string, err error) {
 		return nil, nil, err
 	}
 	if n := bytes.Count(iso, netboot.Slot()); n != slots {
-		return nil, nil, fmt.Errorf("ramdisk: the ISO has %d slots for a configuration, want %d: a file is fragmented", n, slots)
+		return nil, nil, fmt.Errorf("the ISO has %d slots for a configuration, want %d: a file is fragmented", n, slots)
 	}
 	return iso, boots, nil
 }

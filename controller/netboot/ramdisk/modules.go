@@ -34,15 +34,15 @@ type module struct {
 func parseModule(place string, b []byte) (name string, m module, err error) {
 	f, err := elf.NewFile(bytes.NewReader(b))
 	if err != nil {
-		return "", m, fmt.Errorf("ramdisk: %s: %w", place, err)
+		return "", m, fmt.Errorf("%s: %w", place, err)
 	}
 	info := f.Section(".modinfo")
 	if info == nil {
-		return "", m, fmt.Errorf("ramdisk: %s: has no .modinfo", place)
+		return "", m, fmt.Errorf("%s: has no .modinfo", place)
 	}
 	text, err := info.Data()
 	if err != nil {
-		return "", m, fmt.Errorf("ramdisk: %s: %w", place, err)
+		return "", m, fmt.Errorf("%s: %w", place, err)
 	}
 	m = module{place: place, elf: b}
 	for line := range strings.SplitSeq(string(text), "\x00") {
@@ -96,7 +96,7 @@ func initrd(agent []byte, modules map[string]module) ([]byte, int, error) {
 	index := choose(modules)
 	text, err := json.Marshal(index)
 	if err != nil {
-		return nil, 0, fmt.Errorf("ramdisk: %w", err)
+		return nil, 0, err
 	}
 	entries := []cpio.Entry{
 		{Name: "init", Mode: cpio.File | 0o755, Content: agent},

@@ -73,10 +73,10 @@ func Build(ctx context.Context, c Config, dir string) (Made, error) {
 	}
 	agent, err := os.ReadFile(c.Agent)
 	if err != nil {
-		return Made{}, fmt.Errorf("ramdisk: agent: %w", err)
+		return Made{}, fmt.Errorf("agent: %w", err)
 	}
 	if err := checkStatic(agent); err != nil {
-		return Made{}, fmt.Errorf("ramdisk: agent %s: %w", c.Agent, err)
+		return Made{}, fmt.Errorf("agent %s: %w", c.Agent, err)
 	}
 	made := Made{Dir: dir, Kernel: p.version, Boots: []string{bootsIPXE}}
 	plain, drivers, err := initrd(agent, p.modules)
@@ -91,7 +91,7 @@ func Build(ctx context.Context, c Config, dir string) (Made, error) {
 	if c.Initrd != "" {
 		before, err := os.ReadFile(c.Initrd)
 		if err != nil {
-			return Made{}, fmt.Errorf("ramdisk: initrd: %w", err)
+			return Made{}, fmt.Errorf("initrd: %w", err)
 		}
 		packed = append(pad(before), packed...)
 	}
@@ -116,21 +116,21 @@ func gather(ctx context.Context, c Config) (*parts, error) {
 	p := &parts{modules: map[string]module{}, loaders: map[string][]byte{}}
 	for _, name := range c.Packages {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("ramdisk: %w", err)
+			return nil, err
 		}
 		if err := readDeb(name, p.take); err != nil {
-			return nil, fmt.Errorf("ramdisk: %w", err)
+			return nil, err
 		}
 	}
 	if c.Kernel != "" {
 		b, err := os.ReadFile(c.Kernel)
 		if err != nil {
-			return nil, fmt.Errorf("ramdisk: kernel: %w", err)
+			return nil, fmt.Errorf("kernel: %w", err)
 		}
 		p.kernel, p.version = b, c.Kernel
 	}
 	if p.kernel == nil {
-		return nil, errors.New("ramdisk: there is no kernel: add a package linux-image-…, or name a file")
+		return nil, errors.New("there is no kernel: add a package linux-image-…, or name a file")
 	}
 	return p, nil
 }
@@ -180,10 +180,10 @@ func compress(b []byte) ([]byte, error) {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
 	if _, err := w.Write(b); err != nil {
-		return nil, fmt.Errorf("ramdisk: %w", err)
+		return nil, err
 	}
 	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("ramdisk: %w", err)
+		return nil, err
 	}
 	return pad(out.Bytes()), nil
 }
@@ -199,15 +199,15 @@ func pad(b []byte) []byte {
 // write writes the files to a directory. It replaces each file atomically.
 func write(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("ramdisk: %w", err)
+		return err
 	}
 	for name, b := range files {
 		at := filepath.Join(dir, name)
 		if err := os.WriteFile(at+".part", b, 0o644); err != nil { //nolint:gosec // holds no secret
-			return fmt.Errorf("ramdisk: %w", err)
+			return err
 		}
 		if err := os.Rename(at+".part", at); err != nil {
-			return fmt.Errorf("ramdisk: %w", err)
+			return err
 		}
 	}
 	return nil

@@ -26,7 +26,7 @@ const (
 	readOnlyData  = 0x40000040
 )
 
-var errStub = errors.New("ramdisk: the UEFI stub is none: want a PE32+ file with room for more sections")
+var errStub = errors.New("the UEFI stub is none: want a PE32+ file with room for more sections")
 
 // unified makes one program of UEFI out of a stub, a kernel, its first file
 // system and its command line, in sections that the stub finds by their names
@@ -90,36 +90,36 @@ func espImage(app []byte) (_ []byte, err error) {
 	)
 	dir, err := os.MkdirTemp("", "metalab-esp-")
 	if err != nil {
-		return nil, fmt.Errorf("ramdisk: %w", err)
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	size := max(smallest, (int64(len(app))+slack+1<<20-1)&^(1<<20-1))
 	name := filepath.Join(dir, "efi.img")
 	disk, err := file.CreateFromPath(name, size)
 	if err != nil {
-		return nil, fmt.Errorf("ramdisk: %w", err)
+		return nil, err
 	}
 	defer disk.Close()
 	fs, err := fat32.Create(disk, size, 0, 512, "METALAB", false)
 	if err != nil {
-		return nil, fmt.Errorf("ramdisk: FAT: %w", err)
+		return nil, fmt.Errorf("FAT: %w", err)
 	}
 	if err := fs.Mkdir("/EFI/BOOT"); err != nil {
-		return nil, fmt.Errorf("ramdisk: FAT: %w", err)
+		return nil, fmt.Errorf("FAT: %w", err)
 	}
 	f, err := fs.OpenFile("/EFI/BOOT/BOOTX64.EFI", os.O_CREATE|os.O_RDWR)
 	if err != nil {
-		return nil, fmt.Errorf("ramdisk: FAT: %w", err)
+		return nil, fmt.Errorf("FAT: %w", err)
 	}
 	if _, err := f.Write(app); err != nil {
-		return nil, fmt.Errorf("ramdisk: FAT: %w", err)
+		return nil, fmt.Errorf("FAT: %w", err)
 	}
 	if err := errors.Join(f.Close(), fs.Close()); err != nil {
-		return nil, fmt.Errorf("ramdisk: FAT: %w", err)
+		return nil, fmt.Errorf("FAT: %w", err)
 	}
 	b, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("ramdisk: %w", err)
+		return nil, err
 	}
 	return b, nil
 }

@@ -110,9 +110,9 @@ func (c *Client) powerSome(ctx context.Context, hosts []string, reset string, do
 		case errors.Is(err, io.EOF) && n == len(hosts):
 			return nil
 		case errors.Is(err, io.EOF):
-			return fmt.Errorf("control: the lab ended after %d of %d hosts", n, len(hosts))
+			return fmt.Errorf("the lab ended after %d of %d hosts", n, len(hosts))
 		case err != nil:
-			return fmt.Errorf("control: %w", err)
+			return err
 		}
 		done(line)
 	}

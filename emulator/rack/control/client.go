@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -170,7 +169,7 @@ func (c *Client) Metrics(ctx context.Context) ([]byte, error) {
 	defer body.Close()
 	b, err := io.ReadAll(io.LimitReader(body, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("control: %w", err)
+		return nil, err
 	}
 	return b, nil
 }
@@ -203,7 +202,7 @@ func (c *Client) do(ctx context.Context, method, path string, body, answer any) 
 		err = json.Unmarshal(b, answer)
 	}
 	if err != nil {
-		return fmt.Errorf("control: %w", err)
+		return err
 	}
 	return nil
 }
@@ -212,7 +211,7 @@ func (c *Client) do(ctx context.Context, method, path string, body, answer any) 
 func (c *Client) open(ctx context.Context, method, path string, body any) (io.ReadCloser, error) {
 	b, err := json.Marshal(body)
 	if err != nil {
-		return nil, fmt.Errorf("control: %w", err)
+		return nil, err
 	}
 	return c.openRaw(ctx, method, path, b)
 }
@@ -222,7 +221,7 @@ func (c *Client) open(ctx context.Context, method, path string, body any) (io.Re
 func (c *Client) openRaw(ctx context.Context, method, path string, b []byte) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(b))
 	if err != nil {
-		return nil, fmt.Errorf("control: %w", err)
+		return nil, err
 	}
 	resp, err := c.send(req)
 	switch {
@@ -241,7 +240,7 @@ func (c *Client) send(req *http.Request) (*http.Response, error) {
 	case c.dir != "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)):
 		return nil, &noLabError{dir: c.dir}
 	case err != nil:
-		return nil, fmt.Errorf("control: %w", err)
+		return nil, err
 	}
 	return resp, nil
 }

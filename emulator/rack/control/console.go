@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 
@@ -100,7 +99,7 @@ func (c *Client) Console(ctx context.Context, host string, in io.Reader, out io.
 		}()
 	}
 	if _, err := io.Copy(out, conn); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("control: %w", err)
+		return err
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func readFrame(r io.Reader) (kind byte, payload []byte, err error) {
 	}
 	n := binary.BigEndian.Uint32(head[1:])
 	if n > maxFrame {
-		return 0, nil, fmt.Errorf("control: a frame of %d bytes: at most %d", n, maxFrame)
+		return 0, nil, fmt.Errorf("a frame of %d bytes: at most %d", n, maxFrame)
 	}
 	payload = make([]byte, n)
 	_, err = io.ReadFull(r, payload)
@@ -199,7 +199,7 @@ func (c *Client) Exec(ctx context.Context, host string, command Command) (code i
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	to := &frames{w: conn}
 	if err := to.sendJSON(frameCommand, command); err != nil {
-		return 0, fmt.Errorf("control: %w", err)
+		return 0, err
 	}
 	go func() { // errors of writing appear as the end of the connection
 		if command.Stdin != nil {
@@ -221,12 +221,12 @@ func (c *Client) Exec(ctx context.Context, host string, command Command) (code i
 			if ctx.Err() != nil {
 				return 0, ctx.Err()
 			}
-			return 0, fmt.Errorf("control: the lab has closed the connection: %w", err)
+			return 0, fmt.Errorf("the lab has closed the connection: %w", err)
 		}
 		if kind == frameExit {
 			var end exit
 			if err := json.Unmarshal(payload, &end); err != nil {
-				return 0, fmt.Errorf("control: %w", err)
+				return 0, err
 			}
 			if end.Error != "" {
 				return 0, errors.New(end.Error)

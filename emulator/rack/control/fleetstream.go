@@ -201,7 +201,7 @@ func (f *fleet) metrics(w http.ResponseWriter, r *http.Request) {
 		parser := expfmt.NewTextParser(model.UTF8Validation)
 		byName, err := parser.TextToMetricFamilies(body)
 		if err != nil {
-			return nil, fmt.Errorf("control: metrics: %w", err)
+			return nil, fmt.Errorf("metrics: %w", err)
 		}
 		var out []*dto.MetricFamily
 		name, value := "shard", s.Name

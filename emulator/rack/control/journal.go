@@ -47,13 +47,13 @@ func (q *Question) fields() map[string]*string {
 func (c *apiRequest) query() (journal.Query, error) {
 	v, err := url.ParseQuery(c.URL.RawQuery)
 	if err != nil {
-		return journal.Query{}, fmt.Errorf("control: %w", err)
+		return journal.Query{}, err
 	}
 	var q Question
 	texts := q.fields()
 	for name := range v { // any wrong name is reported
 		if texts[name] == nil && name != "last" {
-			return journal.Query{}, fmt.Errorf("control: %s: there is no such question", name)
+			return journal.Query{}, fmt.Errorf("%s: there is no such question", name)
 		}
 		if texts[name] != nil {
 			*texts[name] = v.Get(name)
@@ -61,7 +61,7 @@ func (c *apiRequest) query() (journal.Query, error) {
 	}
 	if s := v.Get("last"); s != "" {
 		if q.Last, err = strconv.Atoi(s); err != nil {
-			return journal.Query{}, fmt.Errorf("control: last: %q is no number", s)
+			return journal.Query{}, fmt.Errorf("last: %q is no number", s)
 		}
 	}
 	out := journal.Query{
@@ -72,7 +72,7 @@ func (c *apiRequest) query() (journal.Query, error) {
 		if ago, err := time.ParseDuration(q.Since); err == nil {
 			out.Since = c.rack.Clock().Now().Add(-ago)
 		} else if out.Since, err = time.Parse(time.RFC3339Nano, q.Since); err != nil {
-			return journal.Query{}, fmt.Errorf("control: since: %q: use a form like 5m or 2031-01-02T03:04:05Z", q.Since)
+			return journal.Query{}, fmt.Errorf("since: %q: use a form like 5m or 2031-01-02T03:04:05Z", q.Since)
 		}
 	}
 	return out, nil
@@ -148,7 +148,7 @@ func (c *Client) Follow(ctx context.Context, q Question, f func(journal.Entry) e
 			err = json.Unmarshal(line, &e)
 		}
 		if err != nil {
-			return fmt.Errorf("control: %w", err)
+			return err
 		}
 		if err := f(e); err != nil {
 			return err

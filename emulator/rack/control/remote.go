@@ -35,12 +35,12 @@ const remoteName = "control"
 func ListenRemote(ctx context.Context, l *rack.Rack, address, token string) (*Remote, error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("control: %w", err)
+		return nil, err
 	}
 	at := ln.Addr().(*net.TCPAddr).AddrPort().Addr().Unmap()
 	cert, err := l.Certificate(remoteName, at)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("control: %w", err), ln.Close())
+		return nil, errors.Join(err, ln.Close())
 	}
 	config := &tls.Config{Certificates: []tls.Certificate{*cert}, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}}
 	return &Remote{Listener: tls.NewListener(ln, config), Token: token}, nil
@@ -87,11 +87,11 @@ func NewRemoteClient(c RemoteConfig) (*Client, error) {
 	u, err := url.Parse(c.URL)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("control: %w", err)
+		return nil, err
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
-		return nil, fmt.Errorf("control: %q is no URL with https", c.URL)
+		return nil, fmt.Errorf("%q is no URL with https", c.URL)
 	case c.Token == "" || c.Transport == nil:
-		return nil, errors.New("control: RemoteConfig: Token and Transport must not be empty")
+		return nil, errors.New("RemoteConfig: Token and Transport must not be empty")
 	}
 	return &Client{base: strings.TrimSuffix(c.URL, "/"), http: &http.Client{Transport: withToken{c.Transport, c.Token}}}, nil
 }

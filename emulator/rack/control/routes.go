@@ -174,7 +174,7 @@ func (c *apiRequest) decodeBody(v any) error {
 	dec := json.NewDecoder(c.Body)
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(v); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("control: the body: %w", err)
+		return fmt.Errorf("the body: %w", err)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -66,7 +65,7 @@ type Server struct {
 // New opens the socket of a lab. Clients wait until Serve answers them.
 func New(c Config) (*Server, error) {
 	if c.Rack == nil {
-		return nil, errors.New("control: Config.Rack: must not be nil")
+		return nil, errors.New("Config.Rack: must not be nil")
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -104,7 +103,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		servers = append(servers, srv)
 		children.Go(func() {
 			if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-				fail(fmt.Errorf("control: %w", err))
+				fail(err)
 			}
 		})
 	}
@@ -131,7 +130,7 @@ func (s *Server) Serve(ctx context.Context) error {
 func (s *Server) Close() error {
 	for ln := range s.listeners { // listeners are independent: their order is not seen
 		if err := ln.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-			return fmt.Errorf("control: %w", err)
+			return err
 		}
 	}
 	return nil

@@ -76,9 +76,9 @@ func (c *Client) SaveSnapshot(ctx context.Context, to string, report snapshot.Pr
 		var line snapshotProgress
 		switch err := lines.Decode(&line); {
 		case errors.Is(err, io.EOF):
-			return snapshot.Info{}, errors.New("control: the lab ended before the snapshot was there")
+			return snapshot.Info{}, errors.New("the lab ended before the snapshot was there")
 		case err != nil:
-			return snapshot.Info{}, fmt.Errorf("control: %w", err)
+			return snapshot.Info{}, err
 		case line.Error != "":
 			return snapshot.Info{}, &Refused{Status: http.StatusInternalServerError, Text: line.Error}
 		case line.Info != nil:

@@ -41,7 +41,7 @@ func socketPath(dir string) (string, error) {
 		}
 		return path, nil
 	}
-	return "", fmt.Errorf("control: no place for a socket: %w", errors.Join(errs...))
+	return "", fmt.Errorf("no place for a socket: %w", errors.Join(errs...))
 }
 
 // makePrivateDir makes a directory that only this user can enter, or checks an
@@ -69,18 +69,18 @@ func listen(dir string) (net.Listener, error) {
 		return nil, err
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("control: %w", err)
+		return nil, err
 	}
 	ln, err := net.Listen("unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("control: %w", err)
+		return nil, err
 	}
 	to := filepath.Join(dir, socketLink)
 	if err = os.Remove(to); err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = os.Symlink(path, to)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("control: %w", err), ln.Close())
+		return nil, errors.Join(err, ln.Close())
 	}
 	return ln, nil
 }

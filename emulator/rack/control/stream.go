@@ -50,7 +50,7 @@ type connection interface {
 func (c *Client) connect(ctx context.Context, path, protocol string) (connection, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, nil)
 	if err != nil {
-		return nil, fmt.Errorf("control: %w", err)
+		return nil, err
 	}
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", protocol)
@@ -63,7 +63,7 @@ func (c *Client) connect(ctx context.Context, path, protocol string) (connection
 	}
 	conn, ok := resp.Body.(connection)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("control: %T cannot be written to", resp.Body), resp.Body.Close())
+		return nil, errors.Join(fmt.Errorf("%T cannot be written to", resp.Body), resp.Body.Close())
 	}
 	return conn, nil
 }

@@ -81,10 +81,10 @@ func Open(c Config) (*Faults, error) {
 	var st storedFaults
 	found, err := c.Store.Load(store.Meta, storeKey, &st)
 	if err != nil {
-		return nil, fmt.Errorf("rack: %w", err)
+		return nil, err
 	}
 	if f.plan, err = fault.New(c.Seed, st.Plan); err != nil {
-		return nil, fmt.Errorf("rack: faults: %w", err)
+		return nil, fmt.Errorf("faults: %w", err)
 	}
 	f.held, f.defined = st.Held, st.Defined
 	if !found || c.Replace {
@@ -100,7 +100,7 @@ func Open(c Config) (*Faults, error) {
 func (f *Faults) replaceDefined(rules []fault.Rule) error {
 	for _, id := range f.defined {
 		if err := f.plan.Remove(id); err != nil && !errors.Is(err, fault.ErrUnknown) {
-			return fmt.Errorf("rack: faults: %w", err)
+			return fmt.Errorf("faults: %w", err)
 		}
 	}
 	f.defined = nil
@@ -110,7 +110,7 @@ func (f *Faults) replaceDefined(rules []fault.Rule) error {
 			r, err = f.plan.Add(f.c.Clock.Now(), r)
 		}
 		if err != nil {
-			return fmt.Errorf("rack: faults[%d]: %w", i, err)
+			return fmt.Errorf("faults[%d]: %w", i, err)
 		}
 		f.defined = append(f.defined, r.ID)
 	}
@@ -172,7 +172,7 @@ func (f *Faults) Freeze() (thaw func(), err error) {
 func (f *Faults) save() error {
 	st := storedFaults{Plan: f.plan.State(), Defined: f.defined, Held: f.held}
 	if err := f.c.Store.Save(f.c.Clock.Now(), store.Put{Kind: store.Meta, Key: storeKey, Value: st}); err != nil {
-		return fmt.Errorf("rack: faults: %w", err)
+		return fmt.Errorf("faults: %w", err)
 	}
 	return nil
 }

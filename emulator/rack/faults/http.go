@@ -15,7 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-var errStopped = errors.New("rack: ended")
+var errStopped = errors.New("the rack has ended")
 
 // HTTP serves HTTP requests to BMCs, wrong where a rule says so.
 type HTTP struct {

@@ -69,7 +69,7 @@ type Gateway struct {
 // New returns a gateway.
 func New(c Config) (*Gateway, error) {
 	if c.Find == nil || c.Certificate == nil {
-		return nil, errors.New("gateway: Config.Find and Config.Certificate must not be nil")
+		return nil, errors.New("Config.Find and Config.Certificate must not be nil")
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -112,7 +112,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	return errors.Join(fmt.Errorf("gateway: %w", err), ln.Close())
+	return errors.Join(err, ln.Close())
 }
 
 // track remembers a connection until it is forgotten, so that the end of the gateway ends it.
@@ -226,7 +226,7 @@ func reset(c net.Conn) {
 }
 
 // errRead ends a handshake whose first message has been read.
-var errRead = errors.New("gateway: the first message has been read")
+var errRead = errors.New("the first message has been read")
 
 // readServerName reads the first message of a client, and returns the server name in it, or
 // "", and all bytes that were read.

@@ -151,16 +151,16 @@ func Seal(dir string, rules []Rule, running bool) error {
 		}
 		names, err := filepath.Glob(filepath.Join(escape(dir), filepath.FromSlash(r.Pattern)))
 		if err != nil {
-			return fmt.Errorf("integrity: %s: %w", r.Pattern, err)
+			return fmt.Errorf("%s: %w", r.Pattern, err)
 		}
 		for _, name := range names {
 			e, ok, err := r.entry(name)
 			if err != nil {
-				return fmt.Errorf("integrity: %w", err)
+				return err
 			}
 			rel, err := filepath.Rel(dir, name)
 			if err != nil {
-				return fmt.Errorf("integrity: %w", err)
+				return err
 			}
 			if rel = filepath.ToSlash(rel); ok && !temporary(rel) {
 				l.Files[rel] = e
@@ -258,15 +258,15 @@ func (l list) sum() (string, error) {
 func write(dir string, l list) (err error) {
 	l.Format = format
 	if l.Sum, err = l.sum(); err != nil {
-		return fmt.Errorf("integrity: %w", err)
+		return err
 	}
 	b, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {
-		return fmt.Errorf("integrity: %w", err)
+		return err
 	}
 	name := filepath.Join(dir, File)
 	if err := replace(name, append(b, '\n')); err != nil {
-		return fmt.Errorf("integrity: %w", err)
+		return err
 	}
 	return nil
 }

@@ -152,7 +152,7 @@ func TestSelect(t *testing.T) {
 		}
 	}
 	for _, q := range []Query{{Host: "["}, {What: "["}, {Kind: "x"}, {Status: "many"}, {Status: "6xx"}, {Status: "99"}, {Path: "x"}, {Last: -1}} {
-		if _, _, err := j.Select(q); err == nil || !strings.HasPrefix(err.Error(), "journal: ") {
+		if _, _, err := j.Select(q); !errors.As(err, new(*FieldError)) {
 			t.Errorf("Select(%+v) = %v, want an error", q, err)
 		}
 	}

@@ -32,7 +32,7 @@ type FieldError struct {
 }
 
 // Error implements error.
-func (e *FieldError) Error() string { return "journal: " + e.Field + ": " + e.Text }
+func (e *FieldError) Error() string { return e.Field + ": " + e.Text }
 
 // Check returns a *FieldError when a field has no meaning.
 func (q Query) Check() error {
@@ -60,7 +60,7 @@ func (q Query) parse() (func(*Entry) bool, error) {
 	}
 	if q.Path != "" {
 		if _, err := fault.Matches(q.Path, "/"); err != nil {
-			return wrong("path", "%s", strings.TrimPrefix(err.Error(), "fault: path "))
+			return wrong("path", "%s", strings.TrimPrefix(err.Error(), "path "))
 		}
 	}
 	if q.Last < 0 {

@@ -77,7 +77,7 @@ func OpenAuthority(dir, name string) (*Authority, error) {
 	}
 	secret, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
 	if err != nil {
-		return nil, fmt.Errorf("rack: certificate authority: %w", err)
+		return nil, fmt.Errorf("certificate authority: %w", err)
 	}
 	return &Authority{
 		cert: pair.Leaf, key: pair.PrivateKey.(crypto.Signer), secret: secret, rsaFile: filepath.Join(dir, RSAKeyFile),

@@ -57,7 +57,7 @@ func (a *Authority) Issue(s ServerCertificate) (*tls.Certificate, error) {
 	}
 	c, err := a.make(s) // callers that do this at the same time make the same certificate
 	if err != nil {
-		return nil, fmt.Errorf("rack: certificate: %w", err)
+		return nil, fmt.Errorf("certificate: %w", err)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -30,7 +30,7 @@ func ListenIPMI(ctx context.Context, web Plan, spec string, last uint16) ([]*Dat
 		// TCP and UDP ports are independent: a BMC has the same number for both.
 		socks, err := ipmiRow(ctx, p)
 		if err != nil {
-			return nil, Plan{}, fmt.Errorf("rack: %d UDP ports in a row for IPMI of the BMCs: %w: use other ports with --listen ADDRESS:FIRSTPORT", p.hosts, err)
+			return nil, Plan{}, fmt.Errorf("%d UDP ports in a row for IPMI of the BMCs: %w: use other ports with --listen ADDRESS:FIRSTPORT", p.hosts, err)
 		}
 		return socks, p, nil
 	}
@@ -61,9 +61,9 @@ func ListenIPMI(ctx context.Context, web Plan, spec string, last uint16) ([]*Dat
 		}
 	}
 	if len(ports) == 1 && portUnavailable(err) {
-		return nil, Plan{}, fmt.Errorf("rack: UDP port %d for IPMI of the BMCs: %w: stop the program that uses it, or %s", ports[0], err, alternative)
+		return nil, Plan{}, fmt.Errorf("UDP port %d for IPMI of the BMCs: %w: stop the program that uses it, or %s", ports[0], err, alternative)
 	}
-	return nil, Plan{}, fmt.Errorf("rack: no UDP port for IPMI up to %d is free: %w: %s", ports[len(ports)-1], err, alternative)
+	return nil, Plan{}, fmt.Errorf("no UDP port for IPMI up to %d is free: %w: %s", ports[len(ports)-1], err, alternative)
 }
 
 // ipmiLoopback opens one socket for BMCs that each have their own loopback

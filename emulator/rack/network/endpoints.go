@@ -244,7 +244,7 @@ func (e *Endpoints) Set(host int, v *bmc.View) error {
 func (e *Endpoints) open(at netip.AddrPort, plain bool) error {
 	ln, err := e.listen(at)
 	if err != nil {
-		return fmt.Errorf("rack: %s: %w", at, err)
+		return fmt.Errorf("%s: %w", at, err)
 	}
 	if e.sockets == nil {
 		e.sockets = map[netip.AddrPort]socket{}

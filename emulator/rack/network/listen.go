@@ -70,7 +70,7 @@ func Listen(ctx context.Context, spec string, last uint16, hosts, skipped int) (
 	host, port, err := net.SplitHostPort(spec)
 	n, perr := strconv.ParseUint(port, 10, 16)
 	if err != nil || perr != nil {
-		return nil, Plan{}, fmt.Errorf("rack: listen %q: use ADDRESS:FIRSTPORT or %s:PORT", spec, Loopback)
+		return nil, Plan{}, fmt.Errorf("listen %q: use ADDRESS:FIRSTPORT or %s:PORT", spec, Loopback)
 	}
 	ports := []uint16{uint16(n)}
 	if n == 0 && last != 0 { // any port will do, but clients know the last one
@@ -81,7 +81,7 @@ func Listen(ctx context.Context, spec string, last uint16, hosts, skipped int) (
 	}
 	addr, err := netip.ParseAddr(host)
 	if err != nil || addr.IsUnspecified() {
-		return nil, Plan{}, fmt.Errorf("rack: listen %q: name one IP address at which clients find the BMCs", spec)
+		return nil, Plan{}, fmt.Errorf("listen %q: name one IP address at which clients find the BMCs", spec)
 	}
 	return listenPorts(ctx, addr.Unmap(), hosts, ports)
 }
@@ -118,7 +118,7 @@ func listenLoopback(ctx context.Context, p Plan, ports []uint16) ([]*Listener, P
 			return []*Listener{{Listener: ln}}, p, nil
 		}
 		if bindErr != nil {
-			return nil, Plan{}, fmt.Errorf("rack: bind a socket to the device %s: %w: %s", Loopback, bindErr, alternative)
+			return nil, Plan{}, fmt.Errorf("bind a socket to the device %s: %w: %s", Loopback, bindErr, alternative)
 		}
 		if !portUnavailable(err) {
 			break
@@ -126,11 +126,11 @@ func listenLoopback(ctx context.Context, p Plan, ports []uint16) ([]*Listener, P
 	}
 	switch {
 	case len(ports) == 1 && portUnavailable(err):
-		return nil, Plan{}, fmt.Errorf("rack: port %d for the BMCs: %w: stop the program that uses it, or %s", ports[0], err, alternative)
+		return nil, Plan{}, fmt.Errorf("port %d for the BMCs: %w: stop the program that uses it, or %s", ports[0], err, alternative)
 	case portUnavailable(err):
-		return nil, Plan{}, fmt.Errorf("rack: no port up to %d is free: %w: %s", ports[len(ports)-1], err, alternative)
+		return nil, Plan{}, fmt.Errorf("no port up to %d is free: %w: %s", ports[len(ports)-1], err, alternative)
 	}
-	return nil, Plan{}, fmt.Errorf("rack: listen: %w", err)
+	return nil, Plan{}, fmt.Errorf("listen: %w", err)
 }
 
 // portUnavailable reports whether a port is in use or not allowed, so that
@@ -155,7 +155,7 @@ func listenPorts(ctx context.Context, addr netip.Addr, hosts int, firsts []uint1
 			break
 		}
 	}
-	return nil, Plan{}, fmt.Errorf("rack: %d ports in a row for the BMCs: %w", hosts, err)
+	return nil, Plan{}, fmt.Errorf("%d ports in a row for the BMCs: %w", hosts, err)
 }
 
 // listenRow opens the ports that the plan assigns. A plan whose first port is 0

@@ -127,7 +127,7 @@ func public(u *url.URL) string {
 func (f *Fetcher) Fetch(ctx context.Context, img Image, w io.Writer) (int64, error) {
 	u, err := url.Parse(img.URL)
 	if err != nil {
-		return 0, fmt.Errorf("outbound: %w: the image's URL is invalid", bmc.ErrMedia) // err would contain the password
+		return 0, fmt.Errorf("%w: the image's URL is invalid", bmc.ErrMedia) // err would contain the password
 	}
 	n, err := f.fetch(ctx, u, img, w)
 	if err != nil {
@@ -135,9 +135,9 @@ func (f *Fetcher) Fetch(ctx context.Context, img Image, w io.Writer) (int64, err
 			err = ue.Err // without the URL, which the message has already
 		}
 		if f := mediaFault(err); f != "" {
-			return 0, fmt.Errorf("outbound: %s: %w", public(u), &bmc.MediaError{Fault: f, Err: err})
+			return 0, fmt.Errorf("%s: %w", public(u), &bmc.MediaError{Fault: f, Err: err})
 		}
-		return 0, fmt.Errorf("outbound: %s: %w: %w", public(u), bmc.ErrMedia, err)
+		return 0, fmt.Errorf("%s: %w: %w", public(u), bmc.ErrMedia, err)
 	}
 	return n, nil
 }

@@ -93,7 +93,7 @@ func TestFetch(t *testing.T) {
 		{"auth in the URL", Image{URL: withPassword + "/auth.iso"}, "private", true},
 		{"redirected", Image{URL: srv.URL + "/moved?to=/a.iso"}, "image", true},
 		{"auth after a redirect", Image{URL: srv.URL + "/moved?to=/auth.iso", User: "user", Password: "secret"}, "private", true},
-		{"unauthorized", Image{URL: wrongPassword + "/auth.iso"}, "outbound: http://127.0.0.1:", false},
+		{"unauthorized", Image{URL: wrongPassword + "/auth.iso"}, "http://127.0.0.1:", false},
 		{"missing, and the query is a secret", Image{URL: srv.URL + "/b.iso?token=secret"}, "/b.iso: ", false},
 		{"unauthorized, why", Image{URL: srv.URL + "/auth.iso"}, "the server answered 401 Unauthorized", false},
 		{"missing", Image{URL: srv.URL + "/b.iso"}, "the server answered 404 Not Found", false},

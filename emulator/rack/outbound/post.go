@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -245,7 +244,7 @@ func (p *Poster) post(s bmc.Subscription, trusted [][]byte, body []byte) error {
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Destination, bytes.NewReader(body))
 	if err != nil {
-		return errors.New("outbound: the subscriber's address is invalid") // err would contain the password
+		return errors.New("the subscriber's address is invalid") // err would contain the password
 	}
 	r.Header.Set("Content-Type", "application/json;charset=utf-8")
 	r.Header.Set("OData-Version", "4.0")
@@ -261,14 +260,14 @@ func (p *Poster) post(s bmc.Subscription, trusted [][]byte, body []byte) error {
 	}
 	resp, err := c.Do(r)
 	if err != nil {
-		return fmt.Errorf("outbound: %w", err)
+		return err
 	}
 	defer resp.Body.Close()
 	if _, err := io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)); err != nil {
-		return fmt.Errorf("outbound: %w", err)
+		return err
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return fmt.Errorf("outbound: %w", &statusError{code: resp.StatusCode})
+		return &statusError{code: resp.StatusCode}
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func NewTrapper(c TrapConfig) *Trapper {
 }
 
 // errNotLoopback means that a trap's destination is another computer.
-var errNotLoopback = errors.New("outbound: trap: must go to a loopback address")
+var errNotLoopback = errors.New("trap: must go to a loopback address")
 
 // Send sends a trap in the background.
 func (t *Trapper) Send(x Trap) {
@@ -156,7 +156,7 @@ func (t *Trapper) write(x *Trap) error {
 	}
 	c, err := net.DialUDP("udp", from, net.UDPAddrFromAddrPort(netip.AddrPortFrom(x.To.Unmap(), t.c.Port)))
 	if err != nil {
-		return fmt.Errorf("outbound: trap: %w", err)
+		return fmt.Errorf("trap: %w", err)
 	}
 	_, err = c.Write(x.Packet)
 	return errors.Join(err, c.Close())

@@ -61,14 +61,14 @@ func (i *IPMI) key() ([]byte, error) {
 	text, isHex := strings.CutPrefix(i.KG, "0x")
 	if !isHex {
 		if !printable(i.KG, keyLength) {
-			return nil, fmt.Errorf("rack: key: too long or not printable")
+			return nil, fmt.Errorf("key: too long or not printable")
 		}
 		text = hex.EncodeToString([]byte(i.KG))
 		text += strings.Repeat("0", 2*keyLength-len(text))
 	}
 	key, err := hex.DecodeString(text)
 	if err == nil && len(key) != keyLength {
-		err = fmt.Errorf("rack: key: %d bytes", len(key))
+		err = fmt.Errorf("key: %d bytes", len(key))
 	}
 	return key, err
 }

@@ -25,7 +25,7 @@ func (s Speed) Factor() (factor float64, skipIdle bool, err error) {
 	number, ok := strings.CutSuffix(string(s), "x")
 	f, err := strconv.ParseFloat(number, 64)
 	if !ok || err != nil || !(f > 0) || f > 1e6 {
-		return 0, false, fmt.Errorf("rack: speed %q: use a form like 1x, 60x or 0.5x, at most 1000000x, or max", s)
+		return 0, false, fmt.Errorf("speed %q: use a form like 1x, 60x or 0.5x, at most 1000000x, or max", s)
 	}
 	return f, false, nil
 }

@@ -36,7 +36,7 @@ const format = 1
 const infoFile = "snapshot.json"
 
 // ErrNone means that there is no snapshot in a place.
-var ErrNone = errors.New("snapshot: there is no snapshot")
+var ErrNone = errors.New("there is no snapshot")
 
 // Progress is called with the bytes that were copied and those that there are. Holes
 // do not count.
@@ -50,22 +50,22 @@ func isTar(name string) bool { return strings.HasSuffix(name, ".tar") }
 func Save(ctx context.Context, dir, to string, info Info, keep func(name string) bool, report Progress) (err error) {
 	info.Format, info.Sums = format, true
 	if _, err := os.Lstat(to); err == nil {
-		return fmt.Errorf("snapshot: %s exists: choose another name", to)
+		return fmt.Errorf("%s exists: choose another name", to)
 	}
 	files, all, err := list(dir, keep)
 	if err != nil {
-		return fmt.Errorf("snapshot: %w", err)
+		return err
 	}
 	part := to + ".part"
 	if err := os.RemoveAll(part); err != nil {
-		return fmt.Errorf("snapshot: %w", err)
+		return err
 	}
 	defer func() {
 		if err == nil {
 			err = os.Rename(part, to)
 		}
 		if err != nil {
-			err = fmt.Errorf("snapshot: %w", errors.Join(err, os.RemoveAll(part)))
+			err = errors.Join(err, os.RemoveAll(part))
 		}
 	}()
 	head, err := json.MarshalIndent(info, "", "  ")
@@ -198,7 +198,7 @@ func Open(from string) (Info, error) {
 		return Info{}, fmt.Errorf("%w: %s: %w", ErrNone, from, err)
 	}
 	if info.Format != format {
-		return Info{}, fmt.Errorf("snapshot: %s has format %d: this release reads %d", from, info.Format, format)
+		return Info{}, fmt.Errorf("%s has format %d: this release reads %d", from, info.Format, format)
 	}
 	return info, nil
 }
@@ -211,7 +211,7 @@ func Load(ctx context.Context, from, dir string, report Progress) (err error) {
 		return err
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		return fmt.Errorf("snapshot: %w", err)
+		return err
 	}
 	defer func() {
 		if err != nil {
@@ -256,7 +256,7 @@ func loadDir(from, dir string, m *progress) (tail []byte, err error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("snapshot: %w", err)
+		return nil, err
 	}
 	return tail, nil
 }
@@ -396,12 +396,12 @@ func begins(in io.ReaderAt) bool {
 func loadTar(from, dir string, m *progress) (tail []byte, err error) {
 	in, err := os.Open(from)
 	if err != nil {
-		return nil, fmt.Errorf("snapshot: %w", err)
+		return nil, err
 	}
 	defer in.Close()
 	st, err := in.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("snapshot: %w", err)
+		return nil, err
 	}
 	m.all = st.Size()
 	r := tar.NewReader(in)
@@ -419,7 +419,7 @@ func loadTar(from, dir string, m *progress) (tail []byte, err error) {
 		case h.Name == sumsFile:
 			tail, err = io.ReadAll(io.LimitReader(r, 1<<30))
 		case h.Typeflag != tar.TypeReg || !fs.ValidPath(h.Name):
-			return nil, fmt.Errorf("snapshot: %s: %q is no file of a lab", from, h.Name)
+			return nil, fmt.Errorf("%s: %q is no file of a lab", from, h.Name)
 		default:
 			err = unpack(r, h, filepath.Join(dir, filepath.FromSlash(h.Name)), m)
 		}
@@ -429,7 +429,7 @@ func loadTar(from, dir string, m *progress) (tail []byte, err error) {
 		case errors.Is(err, tar.ErrHeader):
 			return nil, damaged(from, "what follows "+last+" is no file")
 		case err != nil:
-			return nil, fmt.Errorf("snapshot: %s: %w", last, err)
+			return nil, fmt.Errorf("%s: %w", last, err)
 		}
 	}
 }

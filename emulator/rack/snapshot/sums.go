@@ -90,5 +90,5 @@ func decodeSums(from string, raw []byte) (s sums, err error) {
 
 // damaged returns the error for a snapshot that is not as it was saved.
 func damaged(from, detail string) error {
-	return fmt.Errorf("snapshot: %s is damaged: %s: copy it again from where it is whole, or use another snapshot", from, detail)
+	return fmt.Errorf("%s is damaged: %s: copy it again from where it is whole, or use another snapshot", from, detail)
 }

@@ -18,7 +18,7 @@ func free(dir string) (int64, error) {
 			continue
 		}
 		if err != nil {
-			return 0, fmt.Errorf("space: %s: %w", dir, err)
+			return 0, fmt.Errorf("%s: %w", dir, err)
 		}
 		return int64(st.Bavail) * st.Bsize, nil
 	}
@@ -32,7 +32,7 @@ func allocate(f *os.File, size int64) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("space: %s: %w", f.Name(), errors.Join(err, f.Truncate(0)))
+			return fmt.Errorf("%s: %w", f.Name(), errors.Join(err, f.Truncate(0)))
 		}
 		return nil
 	}

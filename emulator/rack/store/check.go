@@ -29,7 +29,7 @@ func checkFiles(dir string) (found bool, err error) {
 		defer f.Close()
 		st, err := f.Stat()
 		if err != nil {
-			return false, fmt.Errorf("store: %w", err)
+			return false, err
 		}
 		if st.IsDir() {
 			return false, unreadable(path, &fs.PathError{Op: "open", Path: path, Err: fs.ErrInvalid})

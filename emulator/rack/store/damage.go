@@ -37,5 +37,5 @@ func unreadable(path string, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: %w: run labctl as the user that owns the file", path, errors.Unwrap(err))
 	}
-	return fmt.Errorf("store: %w", err)
+	return err
 }

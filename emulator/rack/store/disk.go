@@ -43,7 +43,7 @@ func (s *Store) RemoveDisk(host, drive string) error {
 		return err
 	}
 	if err := s.files.remove(s.disk(host, drive)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("store: disk: %w", err)
+		return fmt.Errorf("disk: %w", err)
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (s *Store) RemoveDisks(host string) error {
 		err = os.Remove(dir)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("store: disks of %s: %w", host, err)
+		return fmt.Errorf("disks of %s: %w", host, err)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (s *Store) ShareDisk(from, to, drive string) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("store: disk: %w", err)
+		return fmt.Errorf("disk: %w", err)
 	}
 	return nil
 }
@@ -113,11 +113,11 @@ func (d *Disk) Size() int64 { return d.size }
 // file and create is false.
 func (d *Disk) open(what string, off, n int64, create bool) (*diskFile, error) {
 	if off < 0 || n < 0 || off > d.size-n {
-		return nil, fmt.Errorf("store: %s of %d bytes at %d: the drive has %d", what, n, off, d.size)
+		return nil, fmt.Errorf("%s of %d bytes at %d: the drive has %d", what, n, off, d.size)
 	}
 	f, err := d.store.files.acquire(d.path, d.size, create)
 	if err != nil {
-		return nil, fmt.Errorf("store: %s: %w", what, err)
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	return f, nil
 }
@@ -137,7 +137,7 @@ func (d *Disk) ReadAt(p []byte, off int64) (int, error) {
 	} else {
 		defer d.store.files.release(f)
 		if n, err := f.ReadAt(want, off); n < len(want) {
-			return n, fmt.Errorf("store: read: %w", err)
+			return n, fmt.Errorf("read: %w", err)
 		}
 	}
 	if len(want) < len(p) {
@@ -154,11 +154,11 @@ func (d *Disk) WriteAt(p []byte, off int64) (int, error) {
 	}
 	defer d.store.files.release(f)
 	if err := d.store.use(len(p)); err != nil {
-		return 0, fmt.Errorf("store: write: %w", err)
+		return 0, fmt.Errorf("write: %w", err)
 	}
 	if !f.recorded.Load() {
 		if err := d.record(f, f.hasSystems.Load()); err != nil {
-			return 0, fmt.Errorf("store: write: %w", err)
+			return 0, fmt.Errorf("write: %w", err)
 		}
 	}
 	if err := d.dropSystems(f, off, int64(len(p))); err != nil {
@@ -166,7 +166,7 @@ func (d *Disk) WriteAt(p []byte, off int64) (int, error) {
 	}
 	n, err := f.WriteAt(p, off)
 	if err != nil {
-		return n, fmt.Errorf("store: write: %w", err)
+		return n, fmt.Errorf("write: %w", err)
 	}
 	return n, nil
 }
@@ -229,7 +229,7 @@ func (d *Disk) zero(f *os.File, off, end int64) error {
 		}
 		n, err := f.WriteAt(zeros[:min(int64(len(zeros)), end-at)], at)
 		if err != nil {
-			return fmt.Errorf("store: discard: %w", err)
+			return fmt.Errorf("discard: %w", err)
 		}
 		off = at + int64(n)
 	}
@@ -248,7 +248,7 @@ func (d *Disk) Sync() error {
 	}
 	defer d.store.files.release(f)
 	if err := f.Sync(); err != nil {
-		return fmt.Errorf("store: sync: %w", err)
+		return fmt.Errorf("sync: %w", err)
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func (r diskRecord) check(path string) error {
 	defer f.Close()
 	st, err := f.Stat()
 	if err != nil {
-		return fmt.Errorf("store: %w", err)
+		return err
 	}
 	switch {
 	case st.Size() == 0 && r.Size > 0:
@@ -112,11 +112,11 @@ func cutSystems(path string, at int64, accept string) error {
 // endOf returns the error for a read of a system's files that failed.
 func (f *diskFile) endOf(err error) error {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("store: files of a system: %w", err)
+		return fmt.Errorf("files of a system: %w", err)
 	}
 	st, err := f.Stat()
 	if err != nil {
-		return fmt.Errorf("store: files of a system: %w", err)
+		return fmt.Errorf("files of a system: %w", err)
 	}
 	return cutSystems(f.path, st.Size(), "")
 }

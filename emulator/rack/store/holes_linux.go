@@ -19,7 +19,7 @@ func seekData(f *os.File, off int64) (int64, error) {
 	case errors.Is(err, unix.EINVAL), errors.Is(err, errors.ErrUnsupported):
 		return off, nil
 	case err != nil:
-		return 0, fmt.Errorf("store: search: %w", err)
+		return 0, fmt.Errorf("search: %w", err)
 	}
 	return at, nil
 }
@@ -33,7 +33,7 @@ func punchHole(f *os.File, off, n int64) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("store: discard: %w", err)
+			return fmt.Errorf("discard: %w", err)
 		}
 		return nil
 	}

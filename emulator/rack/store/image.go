@@ -38,7 +38,7 @@ func (of imageDir) failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("store: %s: %w", of, err)
+	return fmt.Errorf("%s: %w", of, err)
 }
 
 // incoming creates a file for an image. Keep gives it its final name; until then it

@@ -34,7 +34,7 @@ func create(dir string) error {
 		err = os.Rename(part, path)
 	}
 	if err != nil {
-		return fmt.Errorf("store: %s: %w", path, err)
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func makeDir(path string) error {
 		return &DamageError{Path: path, Offset: -1, Detail: "it is no directory", Fix: "move it away, and " + restoreFix}
 	}
 	if err != nil {
-		return fmt.Errorf("store: %w", err)
+		return err
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func inspect(dir string, db *bbolt.DB) (c content, err error) {
 		return c, damage
 	}
 	if err != nil {
-		return c, fmt.Errorf("store: %s: %w", filepath.Join(dir, file), err)
+		return c, fmt.Errorf("%s: %w", filepath.Join(dir, file), err)
 	}
 	logged, found, err := readLog(dir)
 	path := filepath.Join(dir, logFile)
@@ -154,10 +154,10 @@ func (s *Store) replay() (killed bool, err error) {
 	}
 	s.marked = m != nil
 	if err := s.flushTo(batch, phaseOpen); err != nil {
-		return false, errors.Join(fmt.Errorf("store: %s: %w", filepath.Join(s.dir, file), err), m.close())
+		return false, errors.Join(fmt.Errorf("%s: %w", filepath.Join(s.dir, file), err), m.close())
 	}
 	if s.log, err = openLog(s.dir, s.fsync, batch, !c.log); err != nil {
-		return false, errors.Join(fmt.Errorf("store: %w", err), m.close())
+		return false, errors.Join(err, m.close())
 	}
 	s.log.mark = m
 	return c.killed, nil
@@ -168,9 +168,9 @@ func open(dir string, o *bbolt.Options) (*bbolt.DB, error) {
 	db, err := bbolt.Open(path, 0o600, o)
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
-		return nil, fmt.Errorf("store: %s: another process has it open", path)
+		return nil, fmt.Errorf("%s: another process has it open", path)
 	case err != nil:
-		return nil, fmt.Errorf("store: %s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return db, nil
 }
@@ -205,7 +205,7 @@ func readTime(tx *bbolt.Tx) (at time.Time, err error) {
 		return at, nil
 	}
 	if err := json.Unmarshal(v, &at); err != nil {
-		return at, fmt.Errorf("store: saved time: %w", err)
+		return at, fmt.Errorf("saved time: %w", err)
 	}
 	return at, nil
 }

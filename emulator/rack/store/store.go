@@ -128,7 +128,7 @@ func Open(c Config) (*Store, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("store: %w", err)
+		return nil, err
 	}
 	found, err := checkFiles(c.Dir)
 	if err == nil && !found {
@@ -198,13 +198,13 @@ func (s *Store) Save(at time.Time, puts ...Put) error {
 	w := &save{at: at}
 	for _, p := range puts {
 		if p.Key == "" {
-			return fmt.Errorf("store: %s: a value needs a key", p.Kind)
+			return fmt.Errorf("%s: a value needs a key", p.Kind)
 		}
 		put := rawPut{kind: p.Kind, key: p.Key, more: p.More}
 		if p.Value != Gone {
 			var err error
 			if put.value, err = json.Marshal(p.Value); err != nil {
-				return fmt.Errorf("store: %s %s: %w", p.Kind, p.Key, err)
+				return fmt.Errorf("%s %s: %w", p.Kind, p.Key, err)
 			}
 		}
 		w.puts = append(w.puts, put)
@@ -232,7 +232,7 @@ func (s *Store) Save(at time.Time, puts ...Put) error {
 // write writes a batch of saves to the log. The caller holds s.commit.
 func (s *Store) write(batch []*save) error {
 	if s.log == nil {
-		return fmt.Errorf("store: %w", fs.ErrClosed)
+		return fs.ErrClosed
 	}
 	last := s.last
 	var puts []rawPut
@@ -254,7 +254,7 @@ func (s *Store) write(batch []*save) error {
 		return nil
 	}
 	if err := s.log.add(last, puts); err != nil {
-		return fmt.Errorf("store: %w", err)
+		return err
 	}
 	s.saves, s.commits = s.saves+uint64(len(batch)), s.commits+1
 	s.remember(last, puts)
@@ -286,7 +286,7 @@ func (s *Store) Load(k Kind, key string, v any) (bool, error) {
 		return json.Unmarshal(b, v)
 	})
 	if err != nil {
-		return false, fmt.Errorf("store: %s %s: %w", k, key, err)
+		return false, fmt.Errorf("%s %s: %w", k, key, err)
 	}
 	return found, nil
 }
@@ -303,7 +303,7 @@ func (s *Store) Each(k Kind, f func(key string, value []byte) error) error {
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("store: %w", err)
+		return err
 	}
 	return nil
 }
@@ -318,7 +318,7 @@ func (s *Store) Keys(k Kind, prefix string) (keys []string, err error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("store: %w", err)
+		return nil, err
 	}
 	return keys, nil
 }
@@ -343,7 +343,7 @@ func (s *Store) Close() error {
 	err = errors.Join(err, s.log.close(), disks, s.db.Close())
 	s.log = nil
 	if err != nil {
-		return fmt.Errorf("store: %w", err)
+		return err
 	}
 	return nil
 }
@@ -378,7 +378,7 @@ func (s *Store) Frozen(f func() error) error {
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	if err := s.flush(); err != nil {
-		return fmt.Errorf("store: %w", err)
+		return err
 	}
 	return f()
 }

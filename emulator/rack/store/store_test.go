@@ -87,7 +87,7 @@ func TestEachReturnsTheFirstError(t *testing.T) {
 		}
 		return nil
 	})
-	if !errors.Is(err, wrong) || err.Error() != "store: host b: wrong" || len(seen) != 2 {
+	if !errors.Is(err, wrong) || err.Error() != "host b: wrong" || len(seen) != 2 {
 		t.Errorf("Each() error = %v after %q, want that of b", err, seen)
 	}
 }

@@ -49,7 +49,7 @@ func (d *Disk) SystemFiles(anchor int64) ([]byte, error) {
 // removes them. It refuses content of more than 1 GiB.
 func (d *Disk) PutSystemFiles(anchor int64, content []byte) error {
 	if len(content) > maxSystemFiles {
-		return fmt.Errorf("store: files of a system: %d bytes, and a drive stores %d", len(content), maxSystemFiles)
+		return fmt.Errorf("files of a system: %d bytes, and a drive stores %d", len(content), maxSystemFiles)
 	}
 	f, err := d.open("write", anchor, 1, content != nil)
 	if err != nil || f == nil {
@@ -57,7 +57,7 @@ func (d *Disk) PutSystemFiles(anchor int64, content []byte) error {
 	}
 	defer d.store.files.release(f)
 	if err := d.store.use(len(content)); err != nil {
-		return fmt.Errorf("store: files of a system: %w", err)
+		return fmt.Errorf("files of a system: %w", err)
 	}
 	f.systems.Lock()
 	defer f.systems.Unlock()
@@ -118,10 +118,10 @@ func readHead(f io.ReaderAt, size int64) (h systemHead, err error) {
 	case errors.Is(err, io.EOF):
 		return systemHead{}, nil
 	case err != nil:
-		return h, fmt.Errorf("store: files of a system: %w", err)
+		return h, fmt.Errorf("files of a system: %w", err)
 	}
 	if err := binary.Read(bytes.NewReader(b), binary.LittleEndian, &h); err != nil {
-		return h, fmt.Errorf("store: files of a system: %w", err)
+		return h, fmt.Errorf("files of a system: %w", err)
 	}
 	if h.Magic != systemMagic || h.Off < 0 || h.Length < 0 || h.Length > 2*maxSystemFiles {
 		return systemHead{}, nil
@@ -169,7 +169,7 @@ func (d *Disk) saveSystems(f *diskFile, all []systemFiles) (err error) {
 	size, fsync := d.size, d.store.fsync
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("store: files of a system: %w", err)
+			err = fmt.Errorf("files of a system: %w", err)
 		}
 	}()
 	f.hasSystems.Store(len(all) > 0)

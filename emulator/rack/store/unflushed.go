@@ -142,7 +142,7 @@ func (s *Store) changed(puts []rawPut) ([]rawPut, error) {
 				if tx == nil {
 					var err error
 					if tx, err = s.db.Begin(false); err != nil {
-						return nil, fmt.Errorf("store: %w", err)
+						return nil, err
 					}
 				}
 				was = valueOf(tx.Bucket([]byte(p.kind)), p.key)
@@ -155,7 +155,7 @@ func (s *Store) changed(puts []rawPut) ([]rawPut, error) {
 	}
 	if tx != nil {
 		if err := tx.Rollback(); err != nil {
-			return nil, fmt.Errorf("store: %w", err)
+			return nil, err
 		}
 	}
 	return out, nil

@@ -107,21 +107,21 @@ const maxDepth = 8
 func parse(data []byte, find func(string) ([]byte, error), depth int) (*Profile, error) {
 	p := new(Profile)
 	if err := json.Unmarshal(data, p); err != nil {
-		return nil, fmt.Errorf("interop: profile: %w", err)
+		return nil, fmt.Errorf("profile: %w", err)
 	}
 	if p.ProfileName == "" || p.Resources == nil && p.RequiredProfiles == nil {
-		return nil, errors.New("interop: profile: no ProfileName or no Resources: it is no interoperability profile (DSP0272)")
+		return nil, errors.New("profile: no ProfileName or no Resources: it is no interoperability profile (DSP0272)")
 	}
 	if depth > maxDepth {
-		return nil, fmt.Errorf("interop: profile %s: profiles require each other", p.ProfileName)
+		return nil, fmt.Errorf("profile %s: profiles require each other", p.ProfileName)
 	}
 	for name := range p.RequiredProfiles {
 		if find == nil {
-			return nil, fmt.Errorf("interop: profile %s requires %s, which is not there", p.ProfileName, name)
+			return nil, fmt.Errorf("profile %s requires %s, which is not there", p.ProfileName, name)
 		}
 		more, err := find(name)
 		if err != nil {
-			return nil, fmt.Errorf("interop: profile %s requires %s: %w", p.ProfileName, name, err)
+			return nil, fmt.Errorf("profile %s requires %s: %w", p.ProfileName, name, err)
 		}
 		r, err := parse(more, find, depth+1)
 		if err != nil {

@@ -24,7 +24,7 @@ func Build(dir fs.FS) ([]byte, *Module, error) {
 		return pack(files, dir, name, d)
 	})
 	if err := errors.Join(err, files.Close(), zipped.Close()); err != nil {
-		return nil, nil, fmt.Errorf("module: %w", err)
+		return nil, nil, err
 	}
 	m, err := Load(out.Bytes())
 	return out.Bytes(), m, err

@@ -17,14 +17,14 @@ import (
 // second barrier that keeps paths in the directory.
 func (a *Archive) Unpack(dir string) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("module: %w", err)
+		return err
 	}
 	if found, err := os.ReadDir(dir); err != nil || len(found) > 0 {
-		return fmt.Errorf("module: %s must be an empty directory: %w", dir, errors.Join(err, fs.ErrExist))
+		return fmt.Errorf("%s must be an empty directory: %w", dir, errors.Join(err, fs.ErrExist))
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return fmt.Errorf("module: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	for _, e := range a.entries {
@@ -33,7 +33,7 @@ func (a *Archive) Unpack(dir string) (err error) {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("module: %w", err)
+		return err
 	}
 	err = a.each(func(h *tar.Header, r io.Reader) error {
 		name, err := clean(h.Name)
@@ -43,7 +43,7 @@ func (a *Archive) Unpack(dir string) (err error) {
 		return writeFile(root, name, fs.FileMode(h.Mode), r)
 	})
 	if err != nil {
-		return fmt.Errorf("module: %w", err)
+		return err
 	}
 	// Links last: no file is ever written through one.
 	for _, kind := range []byte{tar.TypeLink, tar.TypeSymlink} {
@@ -52,7 +52,7 @@ func (a *Archive) Unpack(dir string) (err error) {
 				continue
 			}
 			if err := link(root, e); err != nil {
-				return fmt.Errorf("module: %w", err)
+				return err
 			}
 		}
 	}
