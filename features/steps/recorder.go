@@ -189,6 +189,18 @@ func (r *recorder) errorsSince(n int) (out []report) {
 	return out
 }
 
+// messages returns the error messages that the host has had.
+func (r *recorder) messages() (out []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, one := range r.reports {
+		if one.message != "" {
+			out = append(out, one.message)
+		}
+	}
+	return out
+}
+
 // reportCount returns the number of reports so far.
 func (r *recorder) reportCount() int {
 	r.mu.Lock()

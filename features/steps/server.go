@@ -19,8 +19,13 @@ import (
 func (s *scenario) registerServers(sc *stepRegistry) {
 	sc.Step(`^the server is off$`, "waits until the server has no power", s.isOff)
 	sc.Step(`^the server runs from its first disk$`, "waits until the server has booted from its first disk", s.runsDisk)
-	sc.Step(`^the server's virtual CD is empty$`, "asserts that no virtual media slot has an image", s.cdIsEmpty)
-	sc.Step(`^the server has no boot override$`, "asserts that the boot order alone decides", func() error { return s.override(machine.Disabled) })
+	sc.NegativeStep(`^the server's virtual CD is empty$`, "asserts, once each controller has reconciled every object, that no virtual media slot has an image", s.cdIsEmpty)
+	sc.NegativeStep(`^the server has no boot override$`, "asserts, once each controller has reconciled every object, that the boot order alone decides", func(ctx context.Context) error {
+		if err := s.letControllersAct(ctx); err != nil {
+			return err
+		}
+		return s.override(machine.Disabled)
+	})
 	sc.Step(`^the server's boot override is continuous$`, "asserts that the boot override is for every boot", func() error { return s.override(machine.Continuous) })
 	sc.NegativeStep(`^the server's disks have no partition table$`, "asserts, once each controller has reconciled every object, that the first and last mebibyte of each disk are zero", s.disksAreBlank)
 	sc.NegativeStep(`^the server's first disk does not boot$`, "asserts, once each controller has reconciled every object, that the disk's bytes are not bootable", s.firstDiskDoesNotBoot)
@@ -48,7 +53,12 @@ func (s *scenario) registerServers(sc *stepRegistry) {
 	sc.Step(`^boots of the server are counted$`, "waits until the server has nothing to boot, and counts boots from then on", s.countStarts)
 	sc.NegativeStep(`^the server has booted (\d+) times since, and was never off$`, "asserts, once each controller has reconciled every object, how many boots the server has begun since, and that its log has no power off", s.hasRestarted)
 	sc.Step(`^the server's console has shown, in this order:$`, "waits until the console has shown these lines in this order, where … is any text", s.consoleShows)
-	sc.Step(`^the server's console shows no token$`, "asserts that the console has shown no token of an agent", s.consoleHoldsNoToken)
+	sc.NegativeStep(`^the server's console shows no token$`, "asserts, once each controller has reconciled every object, that the console has shown no token of an agent", func(ctx context.Context) error {
+		if err := s.letControllersAct(ctx); err != nil {
+			return err
+		}
+		return s.consoleHoldsNoToken()
+	})
 	sc.Step(`^(\d+) minutes pass$`, "lets minutes of the lab's time pass, and waits until each controller has reconciled every object after that", func(ctx context.Context, n int) error { return s.pass(ctx, time.Duration(n)*time.Minute) })
 	sc.Step(`^a minute passes$`, "lets a minute of the lab's time pass, likewise", func(ctx context.Context) error { return s.pass(ctx, time.Minute) })
 	sc.Step(`^ten minutes pass$`, "lets ten minutes of the lab's time pass, likewise", func(ctx context.Context) error { return s.pass(ctx, 10*time.Minute) })
@@ -206,7 +216,10 @@ func (s *scenario) runsDisk(ctx context.Context) error {
 	})
 }
 
-func (s *scenario) cdIsEmpty() error {
+func (s *scenario) cdIsEmpty(ctx context.Context) error {
+	if err := s.letControllersAct(ctx); err != nil {
+		return err
+	}
 	slots := s.host().BMC().Slots
 	if len(slots) == 0 {
 		return errors.New("the BMC has no virtual media")
