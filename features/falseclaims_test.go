@@ -23,8 +23,8 @@ import (
 //go:embed testdata/falseclaims.gherkin
 var falseClaims []byte
 
-// patience is the time-out of a false last step, in real time.
-const patience = 2 * time.Second
+// lastStep is the time-out of a false last step, in real time.
+const lastStep = 2 * time.Second
 
 // noController is the tag of scenarios in which no controller runs. A step that says that
 // nothing happens must not fail for that reason in others.
@@ -34,7 +34,7 @@ const noController = "no-controller"
 // there, or reports one that happened before its cause.
 func TestFalseClaimsFail(t *testing.T) {
 	labs := steps.Labs{ExpectFailures: true}
-	soon := func(ctx context.Context) context.Context { return steps.WithPatience(ctx, patience) }
+	soon := func(ctx context.Context) context.Context { return steps.WithPatience(ctx, lastStep) }
 	drawn := sample.Features(t, fstest.MapFS{"falseclaims.feature": {Data: falseClaims}})["falseclaims.feature"]
 	claims := falseclaim.Run(t, drawn, labsAtATime, func(sc *godog.ScenarioContext) { labs.Register(sc) }, soon)
 	if err := labs.Close(); err != nil {

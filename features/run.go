@@ -64,7 +64,8 @@ type Options struct {
 	Recordings string
 	// RecordingSnapshots adds a snapshot of the lab to each recording.
 	RecordingSnapshots bool
-	Progress           io.Writer // a line for each scenario, unless Format is Pretty; nil: none
+	Limit              time.Duration // how long, in the lab's time, a step waits; 0 means steps.DefaultLimit
+	Progress           io.Writer     // a line for each scenario, unless Format is Pretty; nil: none
 }
 
 // ErrFailed is the error of Run when a scenario did not pass.
@@ -85,8 +86,11 @@ func Run(ctx context.Context, o Options) error {
 	if !ok {
 		return usage("format %q: use one of %s", o.Format, formats())
 	}
+	if o.Limit < 0 {
+		return usage("a limit of %s: use a positive duration, such as 2h", o.Limit)
+	}
 	registerPretty()
-	labs := steps.Labs{Recordings: o.Recordings, Snapshots: o.RecordingSnapshots, Pages: o.Format == HTML || o.Page != ""}
+	labs := steps.Labs{Recordings: o.Recordings, Snapshots: o.RecordingSnapshots, Pages: o.Format == HTML || o.Page != "", Limit: o.Limit}
 	t := &progress{out: o.Progress, began: time.Now()}
 	var raw bytes.Buffer
 	files, err := selected(o)

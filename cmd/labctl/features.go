@@ -32,6 +32,11 @@ Tags are selected with and, or, not and parentheses; &&, ||, ! and ~ are the sam
 and "@a,@b" is "(@a or @b)". Nothing runs when a scenario has a step that does not
 exist.
 
+A step waits for its effect for --limit of the lab's time, which goes as fast as there
+is work: at the limit it fails once nothing has changed for half a minute of real time.
+In a lab whose time stands it fails after three minutes; METALAB_PATIENCE=2 doubles
+what is real time.
+
 Results go to standard output; with junit and html, one line per scenario goes to
 standard error. The exit code is 1 when a scenario fails.`,
 		Example: `  labctl features
@@ -40,6 +45,7 @@ standard error. The exit code is 1 when a scenario fails.`,
   labctl features my.feature --format html > report.html
   labctl features my.feature --html report.html --recording failed
   labctl features my.feature --recording ./failed   # then labctl view ./failed/NAME.zip
+  labctl features my.feature --limit 2h
   labctl features steps`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, paths []string) error {
@@ -48,6 +54,9 @@ standard error. The exit code is 1 when a scenario fails.`,
 			run.Colors = term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
 			if run.Parallel < 1 {
 				return usage.New(fmt.Errorf("--parallel %d: use 1 or more", run.Parallel))
+			}
+			if run.Limit <= 0 {
+				return usage.New(fmt.Errorf("--limit %s: use a positive duration, such as 2h", run.Limit))
 			}
 			if run.RecordingSnapshots && run.Recordings == "" {
 				return usage.New(errors.New("--recording-snapshots needs --recording: the snapshots are in those files"))
@@ -68,6 +77,7 @@ standard error. The exit code is 1 when a scenario fails.`,
 	f.StringVar(&run.Page, "html", "", "file that gets the results as a page, beside those of --format; failed steps have links to their recordings")
 	f.BoolVar(&list, "list", false, "list the scenarios and their tags instead of running them")
 	f.IntVar(&run.Parallel, "parallel", 1, "number of labs at a time")
+	f.DurationVar(&run.Limit, "limit", steps.DefaultLimit, "how long, in the lab's time, a step waits for its effect")
 	f.StringVar(&run.Recordings, "recording", "", "directory that gets a recording of each scenario that fails: labctl view FILE shows it")
 	f.BoolVar(&run.RecordingSnapshots, "recording-snapshots", false, "keep a snapshot of the lab's end in each recording: labctl up --from FILE goes on from it")
 	c.AddCommand(newFeaturesSteps(o))

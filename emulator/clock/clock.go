@@ -206,6 +206,9 @@ func (c *Clock) End() {
 	}
 }
 
+// Busy reports whether work is in flight.
+func (c *Clock) Busy() bool { return c.busy.Load() > 0 }
+
 // Settle returns when nothing is in flight, or with the context's error. On a
 // Virtual clock it waits for what Advance has triggered.
 func (c *Clock) Settle(ctx context.Context) error {

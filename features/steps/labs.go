@@ -223,6 +223,9 @@ type Labs struct {
 	// Pages writes a page of each recording beside it, which opens in a browser from the file.
 	Pages bool
 
+	// Limit is how long, in the lab's time, a step waits for its effect; 0 means DefaultLimit.
+	Limit time.Duration
+
 	// ExpectFailures keeps the lab of a scenario that has failed, as that of any other: its last
 	// step claims something false.
 	ExpectFailures bool

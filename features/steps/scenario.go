@@ -36,7 +36,6 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/journal"
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/lab"
-	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
 // conflictBackoff is how often a step repeats an edit that met a conflict: controllers that
@@ -137,6 +136,7 @@ func Register(sc *godog.ScenarioContext) *Scenario {
 func bind(sc *godog.ScenarioContext, s *scenario) *Scenario {
 	s.register(&stepRegistry{sc: sc})
 	sc.Before(func(ctx context.Context, pickle *godog.Scenario) (context.Context, error) {
+		ctx = context.WithValue(ctx, scenarioKey{}, s)
 		s.uri, s.name = pickle.Uri, pickle.Name
 		s.checksDeletion = slices.ContainsFunc(pickle.Steps, func(st *godog.Step) bool { return strings.HasSuffix(st.Text, "is deleted") })
 		return ctx, nil
@@ -298,7 +298,8 @@ func (s *Scenario) Change(ctx context.Context, edit func(*metal3.BareMetalHost))
 	return s.s.change(ctx, edit)
 }
 
-// Eventually repeats ok until it returns true or an error, for at most patience.Limit. The error has the last text that ok has returned.
+// Eventually repeats ok until it returns true or an error, or the limit of the lab's time has passed and nothing changes any more. The
+// error has the last text that ok has returned, and says how long it was waited.
 func Eventually(ctx context.Context, what string, ok func(context.Context) (done bool, state string, err error)) error {
 	return eventually(ctx, what, ok)
 }
@@ -306,19 +307,8 @@ func Eventually(ctx context.Context, what string, ok func(context.Context) (done
 // patienceKey is the key of WithPatience.
 type patienceKey struct{}
 
-// WithPatience returns a context in which steps time out after d, in real time. The default
-// is patience.Limit.
+// WithPatience returns a context in which steps time out after d of real time in which the lab
+// rests, and after twice that in any case. The default is patience.Limit.
 func WithPatience(ctx context.Context, d time.Duration) context.Context {
 	return context.WithValue(ctx, patienceKey{}, d)
-}
-
-func eventually(ctx context.Context, what string, ok func(context.Context) (bool, string, error)) error {
-	most := patience.Limit()
-	if d, set := ctx.Value(patienceKey{}).(time.Duration); set {
-		most = d
-	}
-	if err := patience.Until(ctx, most, ok); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
 }

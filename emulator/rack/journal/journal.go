@@ -150,6 +150,13 @@ func (j *Journal) archive() {
 // Mark is a position in a journal: after all entries that had been added by then.
 type Mark uint64
 
+// Mark returns the position after all entries.
+func (j *Journal) Mark() Mark {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return Mark(j.added)
+}
+
 // Select returns the entries that match a query, oldest first, and the position up
 // to which it has looked.
 func (j *Journal) Select(q Query) ([]Entry, Mark, error) {
