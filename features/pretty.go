@@ -147,14 +147,7 @@ func (p *pretty) step(s *messages.PickleStep, result string, colour func(any) st
 
 func (p *pretty) reason(err error) {
 	p.failed = append(p.failed, p.at+"  "+p.name)
-	text := err.Error()
-	// The hook that runs after a scenario adds the lab's records, which godog puts
-	// before the step's error.
-	const hook, step = "after scenario hook failed: ", ", step error: "
-	if i := strings.LastIndex(text, step); i >= 0 && strings.HasPrefix(text, hook) {
-		text = text[i+len(step):] + "\n" + text[len(hook):i]
-	}
-	p.printf("%s", indent(text))
+	p.printf("%s", indent(reason(err.Error())))
 }
 
 func indent(text string) string {

@@ -44,9 +44,9 @@ var Formats = []Format{Pretty, JUnit, HTML}
 
 // formatters are the formatters of godog for each format. Pages are made of the output of
 // theirs.
-var formatters = map[Format]string{Pretty: prettyName, JUnit: "junit", HTML: cucumber}
+var formatters = map[Format]string{Pretty: prettyName, JUnit: cucumber, HTML: cucumber}
 
-// cucumber is the formatter whose output writeHTML reads.
+// cucumber is the formatter whose output writeHTML and writeJUnit read.
 const cucumber = "cucumber"
 
 // Options configure a run.
@@ -107,7 +107,7 @@ func Run(ctx context.Context, o Options) error {
 		Format: formatter, FeatureContents: featureContents(files), Strict: true, NoColors: !o.Colors, Concurrency: max(o.Parallel, 1),
 		Output: o.Out, DefaultContext: ctx,
 	}
-	if o.Format == HTML {
+	if o.Format != Pretty {
 		options.Output = &raw
 	}
 	results := ""
@@ -130,8 +130,11 @@ func Run(ctx context.Context, o Options) error {
 	}}
 	status := suite.Run()
 	err = labs.Close()
-	if o.Format == HTML {
+	switch o.Format {
+	case HTML:
 		err = errors.Join(err, writeHTML(o.Out, raw.Bytes(), labs.Recorded(), "."))
+	case JUnit:
+		err = errors.Join(err, writeJUnit(o.Out, raw.Bytes()))
 	}
 	if o.Page != "" {
 		err = errors.Join(err, writePage(o.Page, results, labs.Recorded()))

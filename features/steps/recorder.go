@@ -304,18 +304,20 @@ func (r *recorder) reached(state string) bool {
 	return false
 }
 
-// String returns the record as text, for the report of a failed scenario.
+// String returns the record as text, for the report of a failed scenario. It has each message once.
 func (r *recorder) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var b strings.Builder
 	fmt.Fprintf(&b, "states: %q\n", r.states)
+	told := map[report]bool{}
 	for _, one := range r.reports {
-		if one.kind != "" || one.message != "" {
+		if !told[one] && (one.kind != "" || one.message != "") {
+			told[one] = true
 			fmt.Fprintf(&b, "reported: %s, %s: %s\n", one.status, one.kind, one.message)
 		}
 	}
-	if r.latest != nil {
+	if r.latest != nil && !told[report{r.latest.Status.OperationalStatus, r.latest.Status.ErrorType, r.latest.Status.ErrorMessage}] {
 		fmt.Fprintf(&b, "status: %s, %s: %s\n", r.latest.Status.OperationalStatus, r.latest.Status.ErrorType, r.latest.Status.ErrorMessage)
 	}
 	return b.String()

@@ -148,7 +148,10 @@ func bind(sc *godog.ScenarioContext, s *scenario) *Scenario {
 	sc.After(func(ctx context.Context, _ *godog.Scenario, failed error) (context.Context, error) {
 		var record error
 		if failed != nil {
-			record = errors.Join(errors.New(s.recorder.String()), s.labFailure())
+			record = s.labFailure()
+			if text := s.recorder.String(); !strings.Contains(failed.Error(), text) { // a step that waited for the host says it
+				record = errors.Join(errors.New(text), record)
+			}
 		}
 		err := errors.Join(record, s.end(context.WithoutCancel(ctx), failed == nil))
 		if err == nil {
