@@ -19,6 +19,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/bmc/redfish"
 	"github.com/metalab-dev/metalab/controller/inband"
+	"github.com/metalab-dev/metalab/scenarios/capture"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
@@ -86,11 +87,20 @@ func newProvisioner(m *mediaServer, b *bootMedia, name string, c conformance.Con
 	return &provisioner{
 		boot: b, url: m.plain + "/" + imageName, sum: hex.EncodeToString(sum.Sum(nil)),
 		open: func(ctx context.Context) (bmc.Client, error) {
-			return redfish.Open(ctx, bmc.Config{
-				Address: address, Credentials: bmc.Credentials{Username: c.Username, Password: c.Password}, Insecure: c.Insecure, RootCAs: c.CAs,
-			})
+			return openRedfish(ctx, address, c)
 		},
 	}, stop, nil
+}
+
+// openRedfish opens the BMC of a run by the driver.
+func openRedfish(ctx context.Context, address bmc.Address, c conformance.Config) (bmc.Client, error) {
+	opened, err := redfish.Open(ctx, bmc.Config{
+		Address: address, Credentials: bmc.Credentials{Username: c.Username, Password: c.Password}, Insecure: c.Insecure, RootCAs: c.CAs,
+	})
+	if errors.Is(err, bmc.ErrUntrusted) {
+		err = fmt.Errorf("%w: %s", err, capture.Remedy)
+	}
+	return opened, err
 }
 
 // bmcAddress returns the address of the Redfish service at a URL, as a host's object would

@@ -44,11 +44,14 @@ const (
 // needs them was sent, so that no account is locked.
 var ErrLogin = errors.New("the BMC refuses the username or the password: check --username and --password-file")
 
-// withRemedy adds to an error of a connection the flags of its certificate's check, if the
-// certificate is why it failed.
-func withRemedy(err error) error {
+// Remedy says what to do about a BMC's certificate that nobody trusts: labctl's commands that reach a
+// BMC by its address have these flags.
+const Remedy = "give the authority that signs the certificate with --ca, or accept any certificate with --insecure"
+
+// WithRemedy adds Remedy to an error of a connection, if the certificate is why it failed.
+func WithRemedy(err error) error {
 	if e := new(tls.CertificateVerificationError); errors.As(err, &e) {
-		return fmt.Errorf("%w: give the authority that signs the certificate with --ca, or accept any certificate with --insecure", err)
+		return fmt.Errorf("%w: %s", err, Remedy)
 	}
 	return err
 }

@@ -262,7 +262,7 @@ func (s *source) get(ctx context.Context, at string, header map[string]string) (
 		}
 		r, err := s.once(ctx, at, header)
 		if err != nil {
-			return r, fmt.Errorf("GET %s: %w", at, withRemedy(err))
+			return r, fmt.Errorf("GET %s: %w", at, WithRemedy(err))
 		}
 		if r.status == http.StatusUnauthorized {
 			return r, ErrLogin

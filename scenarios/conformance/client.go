@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/metalab-dev/metalab/scenarios/capture"
 )
 
 // Bounds of an exchange. A BMC that exceeds one has a Finding.
@@ -247,7 +249,7 @@ func (c *client) send(ctx context.Context, t http.RoundTripper, check string, r 
 		case refusesTLS(err):
 			err = Findingf("%s %s: the TLS handshake fails: %v", method, r.URI, err)
 		default:
-			err = fmt.Errorf("%s %s: %w", method, r.URI, err)
+			err = fmt.Errorf("%s %s: %w", method, r.URI, capture.WithRemedy(err))
 		}
 	}
 	resp.Took = c.clock.Since(began)

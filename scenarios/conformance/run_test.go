@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/rack/racktest"
+	"github.com/metalab-dev/metalab/scenarios/capture"
 	"github.com/metalab-dev/metalab/scenarios/clientclock"
 	"github.com/metalab-dev/metalab/scenarios/conformance"
 	"github.com/metalab-dev/metalab/scenarios/patience"
@@ -84,6 +86,18 @@ func TestUnreachableBMCIsAnError(t *testing.T) {
 	got, _ := execute(t, conformance.Config{URL: dead.URL}, "NET-001")
 	if r := got["NET-001"]; r.Verdict != conformance.Broken {
 		t.Errorf("NET-001: %s %q, want error", r.Verdict, r.Reason)
+	}
+}
+
+// A certificate that nobody trusts ends a run with the flags that help.
+func TestUntrustedCertificateNamesItsFlags(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // drops the errors of the handshakes
+	s.StartTLS()
+	defer s.Close()
+	got, _ := execute(t, conformance.Config{URL: s.URL}, "NET-001")
+	if r := got["NET-001"]; r.Verdict != conformance.Broken || !strings.Contains(r.Reason, capture.Remedy) {
+		t.Errorf("NET-001: %s %q, want an error with %q", r.Verdict, r.Reason, capture.Remedy)
 	}
 }
 
