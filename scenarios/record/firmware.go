@@ -114,6 +114,17 @@ func (d *deriver) firmware(p *machine.Profile, s resource) {
 	}
 }
 
+// inventoried returns the version that the firmware inventory shows of a resource, for BMCs
+// that show none in the resource itself, as OpenBMC does of drives and controllers.
+func (d *deriver) inventoried(at string) string {
+	for _, item := range d.members(d.resource(d.link(capture.Root, "UpdateService")), "FirmwareInventory") {
+		if x := d.resource(item); slices.Contains(x.refs("RelatedItem"), at) {
+			return x.str("Version")
+		}
+	}
+	return ""
+}
+
 // component derives one component, and links it to the network card, the power
 // supplies or the TPM that it belongs to.
 func (d *deriver) component(p *machine.Profile, id string, kind firmware.Kind, x resource, related []string) machine.FirmwarePart {

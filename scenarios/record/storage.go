@@ -37,7 +37,7 @@ func (d *deriver) storage(p *machine.Profile) {
 		d.locate(tree, at)
 		of := d.controller(x, tree)
 		c.Name = cmp.Or(of.str("Name"), c.Name)
-		c.Vendor, c.Product, c.Firmware = cmp.Or(of.str("Manufacturer"), "Unknown"), cmp.Or(of.str("Model"), of.str("Name"), c.Name), cmp.Or(of.str("FirmwareVersion"), "0")
+		c.Vendor, c.Product, c.Firmware = cmp.Or(of.str("Manufacturer"), "Unknown"), cmp.Or(of.str("Model"), of.str("Name"), c.Name), cmp.Or(of.str("FirmwareVersion"), d.inventoried(at), "0")
 		bays := map[string]bool{}
 		for _, drive := range x.refs("Drives") {
 			m, ok := d.drive(drive)
@@ -87,7 +87,7 @@ func (d *deriver) drive(at string) (storage.Model, bool) {
 		return storage.Model{}, false
 	}
 	m := storage.Model{
-		Vendor: cmp.Or(x.str("Manufacturer"), "Unknown"), Product: cmp.Or(x.str("Model"), "Unknown"), Revision: cmp.Or(x.str("Revision"), x.str("FirmwareVersion"), "0"),
+		Vendor: cmp.Or(x.str("Manufacturer"), "Unknown"), Product: cmp.Or(x.str("Model"), "Unknown"), Revision: cmp.Or(x.str("Revision"), x.str("FirmwareVersion"), d.inventoried(at), "0"),
 		Protocol: storage.Protocol(x.str("Protocol")), Media: storage.MediaType(x.str("MediaType")), Capacity: int64(x.num("CapacityBytes")),
 		RotationRPM: x.int("RotationSpeedRPM"), SpeedGbps: x.num("CapableSpeedGbs"), BlockSize: cmp.Or(x.int("BlockSizeBytes"), 512), FormFactor: x.str("DriveFormFactor"),
 	}
@@ -107,7 +107,10 @@ func (d *deriver) drive(at string) (storage.Model, bool) {
 	for _, v := range d.allowable(x, "#Drive.SecureErase", "SanitizationType") {
 		m.Sanitize = append(m.Sanitize, storage.Sanitize(v))
 	}
-	if len(m.Sanitize) == 0 && x.str("EncryptionAbility") == "SelfEncryptingDrive" {
+	// Only a drive that encrypts is locked or unlocked (Drive.EncryptionStatus); not every BMC
+	// shows the ability.
+	encrypts := x.str("EncryptionAbility") == "SelfEncryptingDrive" || slices.Contains([]string{"Locked", "Unlocked", "Foreign"}, x.str("EncryptionStatus"))
+	if len(m.Sanitize) == 0 && encrypts {
 		m.Sanitize = []storage.Sanitize{storage.CryptographicErase, storage.Overwrite}
 	}
 	return m, true

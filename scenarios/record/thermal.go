@@ -253,6 +253,9 @@ func (d *deriver) fans(f *thermal.Fans, x resource) {
 	}
 	f.Needed = f.Count
 	old := d.resource(strings.TrimRight(x.str("Thermal/@odata.id"), "/"))
+	for _, one := range old.objects("Fans") {
+		f.RPM = cmp.Or(f.RPM, one.num("MaxReadingRange"))
+	}
 	for _, r := range append(sub.objects("FanRedundancy"), old.objects("Redundancy")...) {
 		if n := cmp.Or(r.int("MinNeededInGroup"), r.int("MinNumNeeded")); n > 0 {
 			f.Needed = min(n, f.Count)
