@@ -13,7 +13,7 @@ const insert = "VirtualMedia.InsertMedia"
 func rejectRules() []dialect.RejectRule {
 	unknown := baseMessage("PropertyUnknown", "The property %1 is not known.")
 	readOnly := baseMessage("OperationNotAllowed", "The method of the request is not allowed here.")
-	return []dialect.RejectRule{
+	rules := []dialect.RejectRule{
 		// [V] virtual_media.hpp, validateParams, in its order.
 		{ResourceType: "VirtualMedia", Method: insert, OneOf: map[string][]string{"Inserted": {"false"}},
 			Message: baseMessage("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")},
@@ -37,21 +37,13 @@ func rejectRules() []dialect.RejectRule {
 		// [V] ethernet.hpp, parseDHCPConfiguration and handleEthernetInterfacePatch.
 		{ResourceType: "EthernetInterface", Method: "PATCH", SendsAny: []string{"DHCPv4/UseGateway", "DHCPv6/UseRapidCommit"},
 			Message: unknown},
-		// [V] json_utils.hpp, readJsonPatch: a PATCH of a property that the handler does not
-		// name.
-		{ResourceType: "AccountService", Method: "PATCH", SendsAny: []string{
-			"AccountLockoutCounterResetAfter", "AccountLockoutCounterResetEnabled", "AuthFailureLoggingThreshold", "EnforcePasswordHistoryCount",
-			"LocalAccountAuth", "PasswordExpirationDays", "RequireChangePasswordAction",
-		}, Message: unknown},
-		{ResourceType: "Chassis", Method: "PATCH", SendsAny: []string{"PhysicalSecurity/IntrusionSensorReArm"}, Message: unknown},
-		{ResourceType: "ComputerSystem", Method: "PATCH", SendsAny: []string{"HostWatchdogTimer/WarningAction"}, Message: unknown},
-		{ResourceType: "EthernetInterface", Method: "PATCH", SendsAny: []string{"IPv6Enabled", "VLAN/VLANPriority"}, Message: unknown},
-		{ResourceType: "LogService", Method: "PATCH", SendsAny: []string{"AutoClearResolvedEntries"}, Message: unknown},
-		{ResourceType: "ManagerNetworkProtocol", Method: "PATCH", SendsAny: []string{"SNMP", "SSDP"}, Message: unknown},
-		{ResourceType: "SessionService", Method: "PATCH", SendsAny: []string{"AbsoluteSessionTimeout", "AbsoluteSessionTimeoutEnabled"}, Message: unknown},
-		{ResourceType: "Triggers", Method: "PATCH", SendsAny: []string{"TriggerEnabled"}, Message: unknown},
 		// [V] managers.hpp: ResetAll is the only reset type.
 		{ResourceType: "Manager", Method: "Manager.ResetToDefaults", NotOneOf: map[string][]string{"ResetType": {"ResetAll"}},
 			Message: baseMessage("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")},
 	}
+	// [V] json_utils.hpp, readJsonPatch: a PATCH of a property that the handler does not name.
+	for _, t := range absent() {
+		rules = append(rules, dialect.RejectRule{ResourceType: t.ResourceType, Method: "PATCH", SendsAny: t.Remove, Message: unknown})
+	}
+	return rules
 }
