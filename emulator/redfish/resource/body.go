@@ -2,6 +2,7 @@ package resource
 
 import (
 	"maps"
+	"net/http"
 	"strings"
 )
 
@@ -70,7 +71,7 @@ func (m *Match) Stable(v View) Object {
 	}
 	if m.Patch != nil {
 		annotateAllowableValues(o, m.Patch.Inputs, v)
-		if v.Dialect.Protocol.ListsWriteable(TypeName(m.Schema)) {
+		if refused := m.Refuses != nil && m.Refuses(v, http.MethodPatch); !refused && v.Dialect.Protocol.ListsWriteable(TypeName(m.Schema)) {
 			annotateWriteable(o, m.Patch.Inputs, m.fragmentNames(v))
 		}
 	}

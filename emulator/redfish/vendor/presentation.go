@@ -24,6 +24,7 @@ type presentation struct {
 	transforms      map[string][]transform // by resource type
 	rejectRules     []rejectRule
 	refusedMethods  []rejectRule // those that answer a method of a resource 405 always
+	unwritable      []rejectRule // those that answer every PATCH of a resource, or of a property, with an error
 	gzipOnly        []pattern
 	successMessages []successMessage
 	inputAliases    []inputAlias
@@ -58,6 +59,11 @@ func newPresentation(t *resource.Tree, d *dialect.Record) *presentation {
 		f.rejectRules = append(f.rejectRules, rule)
 		if r.Status == http.StatusMethodNotAllowed && rule.isUnconditional() {
 			f.refusedMethods = append(f.refusedMethods, rule)
+		}
+		if whole := (rejectRule{RejectRule: r}); r.Method == http.MethodPatch {
+			if whole.SendsAny = nil; whole.isUnconditional() {
+				f.unwritable = append(f.unwritable, rule)
+			}
 		}
 	}
 	for _, a := range d.Presentation.InputAliases {

@@ -2,6 +2,7 @@ package vendor
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -63,8 +64,49 @@ func (f *presentation) applyTransforms(o resource.Object, s *sources) {
 			t.apply(o, self, f.d, s)
 		}
 	}
+	f.omitUnwritable(o, resource.TypeName(strings.TrimPrefix(odataType, "#")), self)
 	pruneWriteable(o)
 	f.showActions(o, self)
+}
+
+// omitUnwritable removes from WriteableProperties what a PATCH may not have by the vendor's
+// rules.
+func (f *presentation) omitUnwritable(o resource.Object, resourceType, self string) {
+	for _, r := range f.unwritable {
+		if r.ResourceType != "" && r.ResourceType != resourceType || r.uri != nil && !r.uri.covers(self) {
+			continue
+		}
+		if len(r.SendsAny) == 0 { // the rule answers any PATCH
+			removeWriteable(o)
+		}
+		for _, property := range r.SendsAny {
+			parent, name := path.Split(property)
+			of := o
+			if parent != "" {
+				value, _ := resource.ValueAt(o, strings.TrimSuffix(parent, "/"))
+				of, _ = value.(resource.Object)
+			}
+			if names, listed := of[resource.WriteableProperties]; listed {
+				of[resource.WriteableProperties] = slices.DeleteFunc(slices.Clone(resource.Elements(names)), func(n any) bool { return fmt.Sprint(n) == name })
+			}
+			removeWriteable(of[name])
+		}
+	}
+}
+
+// removeWriteable removes WriteableProperties from a value and all below it.
+func removeWriteable(v any) {
+	switch x := v.(type) {
+	case resource.Object:
+		delete(x, resource.WriteableProperties)
+		for _, below := range x {
+			removeWriteable(below)
+		}
+	case []any:
+		for _, below := range x {
+			removeWriteable(below)
+		}
+	}
 }
 
 // pruneWriteable removes from WriteableProperties what transforms have removed from the
