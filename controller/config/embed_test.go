@@ -188,7 +188,7 @@ func TestLoadReturnsErrorForInvalidFiles(t *testing.T) {
 		{
 			name:  "patch without a definition",
 			files: fstest.MapFS{"crd/example.org_racks.yaml": crd, "patches/shelves.yaml": {Data: []byte("[]")}},
-			want:  `config: patches without a definition that they apply to: ["shelves.yaml"]`,
+			want:  `patches without a definition that they apply to: ["shelves.yaml"]`,
 		},
 		{
 			name: "patch of a path that does not exist",
