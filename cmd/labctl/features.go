@@ -33,7 +33,7 @@ and "@a,@b" is "(@a or @b)". Nothing runs when a scenario has a step that does n
 exist.
 
 A step waits for its effect for --limit of the lab's time, which goes as fast as there
-is work: at the limit it fails once nothing has changed for half a minute of real time.
+is work: at the limit it fails once nothing has changed for a minute of real time.
 In a lab whose time stands it fails after three minutes; METALAB_PATIENCE=2 doubles
 what is real time.
 

@@ -18,7 +18,7 @@ const DefaultLimit = 24 * time.Hour
 // restShare is the share of patience.Limit for which nothing may have changed, in real time, before a
 // step gives up. Labs run as fast as there is work: days of their time can go in a second, while a
 // controller outside of the lab, which takes real time, has not had its turn.
-const restShare = 6
+const restShare = 3
 
 // Rest returns how long nothing has changed, in real time, when a step gives up at its limit.
 func Rest() time.Duration { return patience.Limit() / restShare }

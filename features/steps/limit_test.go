@@ -26,13 +26,13 @@ func TestStepGivesUpAtRest(t *testing.T) {
 	}{
 		{name: "before the limit", looks: []look{{lab: time.Hour, real: time.Minute}}},
 		{name: "days in a second", looks: []look{{lab: 72 * time.Hour, real: time.Second}}},
-		{name: "at rest", looks: []look{{lab: 72 * time.Hour, real: time.Second}, {lab: 72 * time.Hour, real: 30 * time.Second}},
-			want: "the step's limit is 2h0m0s of the lab's time (labctl features --limit), and nothing has changed for 30s of real time"},
+		{name: "at rest", looks: []look{{lab: 72 * time.Hour, real: time.Second}, {lab: 72 * time.Hour, real: time.Minute}},
+			want: "the step's limit is 2h0m0s of the lab's time (labctl features --limit), and nothing has changed for 1m0s of real time"},
 		{name: "a controller is behind", looks: []look{
 			{lab: 72 * time.Hour, real: 20 * time.Second, sign: "1"}, {lab: 73 * time.Hour, real: 40 * time.Second, sign: "2"}, {lab: 74 * time.Hour, real: 69 * time.Second, sign: "2"},
 		}},
 		{name: "work is in flight", looks: []look{{lab: 72 * time.Hour, real: 40 * time.Second, busy: true}, {lab: 72 * time.Hour, real: 69 * time.Second}}},
-		{name: "it rests after work", looks: []look{{lab: 72 * time.Hour, real: 40 * time.Second, busy: true}, {lab: 72 * time.Hour, real: 70 * time.Second}}, want: "nothing has changed for 30s"},
+		{name: "it rests after work", looks: []look{{lab: 72 * time.Hour, real: 40 * time.Second, busy: true}, {lab: 72 * time.Hour, real: 100 * time.Second}}, want: "nothing has changed for 1m0s"},
 		{name: "time stands", looks: []look{{real: 2 * time.Minute}, {real: most}}, want: "it is 3m0s of real time (METALAB_PATIENCE multiplies it)"},
 		{name: "past the bound at work", looks: []look{{real: 170 * time.Second, busy: true}, {real: 199 * time.Second}}},
 		{name: "it never rests", looks: []look{{real: most, sign: "1"}, {real: 2 * most, sign: "2"}}, want: "the lab never came to rest in 6m0s of real time"},
