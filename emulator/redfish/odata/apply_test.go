@@ -79,7 +79,9 @@ func TestQueryResults(t *testing.T) {
 
 		{at: "/s/1", query: "$select=Name,Status/State", want: `{` + system("1") + `,"@odata.etag":"\"a\"","Name":"one","Status":{"State":"Enabled"}}`},
 		{at: "/s/1", query: "$select=Status,Status/State,Nothing,Name/Below", want: `{` + system("1") + `,"@odata.etag":"\"a\"","Status":{"State":"Enabled","Health":"OK"}}`},
-		{at: "/s/1", query: "$select=Boot/Gone,Boot/Target", want: `{` + system("1") + `,"@odata.etag":"\"a\"","Boot":{"Target":"Pxe","Target@Redfish.AllowableValues":["Pxe"],"Gone":null}}`},
+		{at: "/s/1", query: "$select=Boot/Gone,Boot/Target", want: `{` + system("1") + `,"@odata.etag":"\"a\"","Boot":{"Target":"Pxe","Gone":null}}`},
+		{at: "/s/1", query: "$select=Boot/Gone,Boot/Target,Boot/Target@Redfish.AllowableValues", want: `{` + system("1") + `,"@odata.etag":"\"a\"","Boot":{"Target":"Pxe","Target@Redfish.AllowableValues":["Pxe"],"Gone":null}}`},
+		{at: "/s/1", query: "$select=Boot", want: `{` + system("1") + `,"@odata.etag":"\"a\"","Boot":{"Target":"Pxe","Target@Redfish.AllowableValues":["Pxe"],"Gone":null}}`},
 		{at: "/s/1", query: "$select=@odata.id,*", want: world["/s/1"]},
 		{at: "/s", query: "$select=Name", want: `{"@odata.id":"/s","@odata.type":"#SystemCollection.SystemCollection","Name":"All"}`},
 		{at: "/s", query: "$select=Members", want: `{"@odata.id":"/s","@odata.type":"#SystemCollection.SystemCollection","Members@odata.count":3,"Members":[{"@odata.id":"/s/1"},{"@odata.id":"/s/2"},{"@odata.id":"/s/3"}]}`},

@@ -107,10 +107,11 @@ func (s *Selection) pick(value any, root *Selection) any {
 				out[name] = picked
 			}
 		}
-		// A property's annotations stay with it.
+		// Counts and links to the next page stay with their property. Other annotations are
+		// properties that nobody has selected: DMTF's use case checkers refuse them.
 		for name, y := range x {
-			property, _, annotates := strings.Cut(name, "@")
-			if _, ok := out[property]; ok && annotates && property != "" {
+			property, term, annotates := strings.Cut(name, "@")
+			if _, ok := out[property]; ok && annotates && property != "" && strings.HasPrefix(term, "odata.") {
 				out[name] = y
 			}
 		}
