@@ -121,6 +121,38 @@ func TestOEMSystemInfoFromDialect(t *testing.T) {
 	}
 }
 
+// TestSupermicroFanZones sets the duty cycle of zones of fans as tools for Supermicro's boards
+// do, and shows that sub-commands of 68h, 70h and 3Ch without evidence are invalid (I72).
+func TestSupermicroFanZones(t *testing.T) {
+	for _, d := range []*dialect.Record{&supermicro.X11, &supermicro.X13} {
+		h := newHost(t)
+		h.d = d
+		for i, row := range []struct {
+			cmd  byte
+			data []byte
+			want Code
+			out  []byte
+		}{
+			{0x70, []byte{0x66, 0, 0}, Completed, []byte{50}},
+			{0x70, []byte{0x66, 1, 0, 100}, Completed, nil},
+			{0x70, []byte{0x66, 1, 1, 40}, Completed, nil},
+			{0x70, []byte{0x66, 0, 0}, Completed, []byte{100}},
+			{0x70, []byte{0x66, 0, 1}, Completed, []byte{40}},
+			{0x70, []byte{0x66, 1, 0}, DataLengthInvalid, nil},
+			{0x70, []byte{0x26, 2}, InvalidCommand, nil},
+			{0x68, []byte{0x28, 3}, InvalidCommand, nil},
+			{0x3c, nil, InvalidCommand, nil},
+		} {
+			if code, out := ask(t, h, wire.OEM, row.cmd, row.data...); code != row.want || !bytes.Equal(out, row.out) {
+				t.Errorf("%s: %d: %02X % X = %02X % X, want %02X % X", d.Name, i, row.cmd, row.data, byte(code), out, byte(row.want), row.out)
+			}
+		}
+		if code, _ := askAs(t, h, wire.User, wire.OEM, 0x70, 0x66, 1, 0, 30); code != InsufficientPrivilege {
+			t.Errorf("%s: a user sets the duty cycle: %02X", d.Name, byte(code))
+		}
+	}
+}
+
 // TestFirewallListsExactlyTheCommandsOfADialect asks every command of every network
 // function, listed or not, and shows that Get NetFn Support and Get Command Support list
 // those that the BMC has (§21.2, §21.3).
