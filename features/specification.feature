@@ -89,6 +89,59 @@ Feature: The specification's examples
     And the server runs from volume 1
     And the host reports no error
 
+  @B-113 @B-114
+  Scenario: The example of a Secret has the credentials of the BMC
+    Given a lab with 1 server
+    And the BMC's password becomes "password"
+    And the operator runs kubectl apply -f FILE:
+      """
+      apiVersion: v1
+      kind: Secret
+      metadata: {name: bmo-controlplane-0-bmc-secret, namespace: NAMESPACE}
+      type: Opaque
+      data:
+        username: YWRtaW4=
+        password: cGFzc3dvcmQ=
+      """
+    When the operator registers the server with:
+      """
+      spec: {bmc: {credentialsName: bmo-controlplane-0-bmc-secret}}
+      """
+    Then the host becomes "available"
+    And the host's status field "goodCredentials.credentials.name" is "bmo-controlplane-0-bmc-secret"
+    And the host reports no error
+    When the operator sets the image
+    Then the host becomes "provisioned"
+    And the server runs from its first disk
+
+  @B-170
+  Scenario: The example of empty volumes clears the hardware RAID, which stays without the field
+    Given a lab with 1 server of the model "raid"
+    And the operator has registered the server
+    When the operator edits the host:
+      """
+      spec: {raid: {hardwareRAIDVolumes: [{level: "1", sizeGibibytes: 200, rotational: true}]}}
+      """
+    Then the host is prepared with the RAID
+    And the server has the volumes "1"
+    When the operator edits the host:
+      """
+      spec: {raid: null}
+      """
+    And ten minutes pass
+    Then the host becomes "available"
+    And the server has the volumes "1"
+    When the operator edits the host:
+      """
+      spec: {raid: {hardwareRAIDVolumes: []}}
+      """
+    Then the host is prepared with the RAID
+    And the server has no volumes
+    When the operator sets the image
+    Then the host becomes "provisioned"
+    And the server runs from its first disk
+    And the host reports no error
+
   @B-04 @B-200 @B-201 @B-203 @B-204
   Scenario: The example of a HostFirmwareSettings is valid, and shows the settings of the BIOS
     Given a lab with 1 server of the model "KVM (8.2.0)" by "Red Hat" with the BIOS attributes:
