@@ -2,9 +2,12 @@ package steps
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -81,7 +84,47 @@ type watchedLab struct {
 	lab    *lab.Lab // nil: the scenario has none
 	kube   client.Client
 	looked time.Time // real time of the last look at the API
-	stored string    // revision of the API's store
+	writes writes
+}
+
+// writes counts the writes to an API's store, less those of Leases, which are renewed when nothing
+// happens.
+type writes struct {
+	revision uint64 // of the store at the last look
+	n        uint64
+}
+
+// count adds the writes since the last look. leases has the revision at which each Lease was
+// written last.
+func (w *writes) count(revision uint64, leases []uint64) {
+	renewed := uint64(0)
+	for _, at := range leases {
+		if at > w.revision && at <= revision {
+			renewed++
+		}
+	}
+	if w.revision > 0 && revision > w.revision+renewed {
+		w.n += revision - w.revision - renewed
+	}
+	w.revision = revision
+}
+
+// read counts the writes to the API. An API that does not answer makes no progress.
+func (w *writes) read(ctx context.Context, c client.Client) {
+	var events corev1.EventList
+	var all coordinationv1.LeaseList
+	if errors.Join(c.List(ctx, &events, client.InNamespace(lab.Namespace), client.Limit(1)), c.List(ctx, &all)) != nil {
+		return
+	}
+	var leases []uint64
+	for i := range all.Items {
+		if at, err := strconv.ParseUint(all.Items[i].ResourceVersion, 10, 64); err == nil {
+			leases = append(leases, at)
+		}
+	}
+	if revision, err := strconv.ParseUint(events.ResourceVersion, 10, 64); err == nil {
+		w.count(revision, leases)
+	}
 }
 
 func (w *watchedLab) now() moment {
@@ -103,13 +146,9 @@ func (w *watchedLab) sign(ctx context.Context, now time.Time) (string, bool) {
 	}
 	if now.Sub(w.looked) >= lookPeriod {
 		w.looked = now
-		var events corev1.EventList
-		if err := w.kube.List(ctx, &events, client.InNamespace(lab.Namespace), client.Limit(1)); err == nil { // else the API is not there, which is no progress
-			w.stored = events.ResourceVersion
-		}
+		w.writes.read(ctx, w.kube)
 	}
-	requests := w.lab.Rack().Journal().Mark()
-	return fmt.Sprint(w.stored, " ", requests), w.lab.Clock().Busy()
+	return fmt.Sprint(w.writes.n, " ", w.lab.Rack().Journal().Mark()), w.lab.Clock().Busy()
 }
 
 // scenarioKey is the key of a scenario in the context of its steps.

@@ -67,3 +67,25 @@ func TestFailureSaysHowLongItWasWaited(t *testing.T) {
 		t.Errorf("waited() = %q, want %q", got, want)
 	}
 }
+
+// A Lease that is renewed is no progress: an API renews its own for as long as it runs.
+func TestRenewedLeasesAreNoProgress(t *testing.T) {
+	var w writes
+	for _, tt := range []struct {
+		revision uint64
+		leases   []uint64
+		want     uint64
+	}{
+		{100, []uint64{7, 90}, 0},    // the first look
+		{101, []uint64{7, 101}, 0},   // one is renewed
+		{103, []uint64{102, 103}, 0}, // both are
+		{104, []uint64{102, 103}, 1}, // something else is written
+		{106, []uint64{106, 103}, 2}, // and once more, beside a Lease
+		{106, []uint64{106, 107}, 2}, // a Lease is renewed after the revision was read
+		{107, []uint64{106, 107}, 2},
+	} {
+		if w.count(tt.revision, tt.leases); w.n != tt.want {
+			t.Errorf("after revision %d and Leases %d: %d writes, want %d", tt.revision, tt.leases, w.n, tt.want)
+		}
+	}
+}
