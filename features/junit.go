@@ -52,7 +52,7 @@ type (
 func writeJUnit(out io.Writer, cucumber []byte) error {
 	var all []feature
 	if err := json.Unmarshal(cucumber, &all); err != nil {
-		return fmt.Errorf("features: results: %w", err)
+		return fmt.Errorf("results: %w", err)
 	}
 	sum, took := junitSuites{Name: "features"}, time.Duration(0)
 	for _, f := range all {
@@ -70,7 +70,7 @@ func writeJUnit(out io.Writer, cucumber []byte) error {
 		_, err = fmt.Fprintf(out, "%s%s\n", xml.Header, b)
 	}
 	if err != nil {
-		return fmt.Errorf("features: %w", err)
+		return err
 	}
 	return nil
 }

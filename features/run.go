@@ -22,6 +22,7 @@ import (
 	"github.com/cucumber/godog"
 
 	"github.com/metalab-dev/metalab/features/steps"
+	"github.com/metalab-dev/metalab/scenarios/outfile"
 )
 
 // Files are the feature files of this package.
@@ -57,7 +58,9 @@ type Options struct {
 	Parallel int       // scenarios at the same time; 0 means 1
 	Out      io.Writer // the results
 	// Page is a file that gets the results as HTML, too; "" for none.
-	Page   string
+	Page string
+	// Force lets Page replace a file that is no such page.
+	Force  bool
 	Colors bool // Out is a terminal
 	// Recordings is a directory that gets a recording of each scenario that fails, which
 	// labctl view shows; "" for none.
@@ -110,8 +113,14 @@ func Run(ctx context.Context, o Options) error {
 	if o.Format != Pretty {
 		options.Output = &raw
 	}
-	results := ""
+	results, page := "", outfile.File{Path: o.Page, Made: isPage, Force: o.Force}
 	if o.Page != "" {
+		if err := os.MkdirAll(filepath.Dir(o.Page), 0o755); err != nil {
+			return fmt.Errorf("the page: %w", err)
+		}
+		if err := page.Check(); err != nil { // before scenarios run for hours
+			return usage("%w", err)
+		}
 		if results, err = temporary(); err != nil {
 			return err
 		}
@@ -137,7 +146,7 @@ func Run(ctx context.Context, o Options) error {
 		err = errors.Join(err, writeJUnit(o.Out, raw.Bytes()))
 	}
 	if o.Page != "" {
-		err = errors.Join(err, writePage(o.Page, results, labs.Recorded()))
+		err = errors.Join(err, writePage(page, results, labs.Recorded()))
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -158,16 +167,18 @@ func temporary() (string, error) {
 }
 
 // writePage writes the results in a file of godog's cucumber formatter as a page.
-func writePage(to, results string, recorded []steps.Recorded) error {
+func writePage(to outfile.File, results string, recorded []steps.Recorded) error {
 	b, err := os.ReadFile(results)
 	if err != nil {
 		return err
 	}
-	f, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	return errors.Join(writeHTML(f, b, recorded, filepath.Dir(to)), f.Close())
+	return to.Write(0o644, func(f *os.File) error { return writeHTML(f, b, recorded, filepath.Dir(to.Path)) })
+}
+
+// isPage reports whether a file is the page of an earlier run.
+func isPage(name string) bool {
+	b, err := os.ReadFile(name)
+	return err == nil && bytes.Contains(b, []byte(`<meta name="generator" content="labctl features">`))
 }
 
 func formats() string {

@@ -155,6 +155,11 @@ func Start(ctx context.Context, c Config) (_ *Lab, err error) {
 	if err := c.Settings.Validate(); err != nil {
 		return nil, err
 	}
+	if c.Recording != "" {
+		if err := view.CheckFree(c.Recording, c.recordedSnapshots()); err != nil {
+			return nil, fmt.Errorf("the recording: %w", err)
+		}
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

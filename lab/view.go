@@ -19,6 +19,14 @@ func (l *Lab) Record(ctx context.Context, r view.Recording) error { return l.vie
 // of the recording.
 const SnapshotsSuffix = ".snapshots"
 
+// recordedSnapshots returns the directory of the recording's snapshots; "" for none.
+func (c *Config) recordedSnapshots() string {
+	if !c.RecordingSnapshots {
+		return ""
+	}
+	return c.Recording + SnapshotsSuffix
+}
+
 // startView serves the lab's page, as soon as the control API answers.
 func (l *Lab) startView(ctx context.Context) error {
 	listener, err := listenWhereBefore(ctx, l.ports.View, l.cfg.Log)
@@ -51,9 +59,7 @@ func (l *Lab) startView(ctx context.Context) error {
 	}
 	z := gzip.NewWriter(f)
 	r := view.Recording{To: z, Beside: filepath.Dir(l.cfg.Recording)}
-	if l.cfg.RecordingSnapshots {
-		r.Snapshots = l.cfg.Recording + SnapshotsSuffix
-	}
+	r.Snapshots = l.cfg.recordedSnapshots()
 	l.goroutines.Go(func() {
 		if err := errors.Join(s.Record(l.ctx, r), z.Close(), f.Close()); err != nil {
 			l.cfg.Log.Warn("the recording is not complete", "err", err)

@@ -236,6 +236,9 @@ func (r *conformanceRun) run(ctx context.Context, host string, stdin io.Reader, 
 		b.Execute(ctx, checks)
 		return nil, nil
 	}
+	if err := report.CheckFolder(r.out); err != nil {
+		return nil, err
+	}
 	release, err := conformance.Lock(conformance.LockFolder(), host)
 	if err != nil {
 		return nil, err
@@ -245,7 +248,7 @@ func (r *conformanceRun) run(ctx context.Context, host string, stdin io.Reader, 
 		return nil, err
 	}
 	defer conf.Journal.Close()
-	results, err := openResults(filepath.Join(r.out, "results.jsonl"), r.resume)
+	results, err := openResults(filepath.Join(r.out, report.ResultsFile), r.resume)
 	if err != nil {
 		return nil, err
 	}
@@ -434,11 +437,7 @@ func (r *conformanceRun) record(ctx context.Context, conf conformance.Config, pr
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(r.out, "model")
-	if err := os.RemoveAll(dir); err != nil {
-		return "", err
-	}
-	return made.Name, made.Save(dir)
+	return made.Name, made.Save(filepath.Join(r.out, report.ModelDir), true) // the folder is that of runs, or report.CheckFolder refuses it
 }
 
 // resultFile keeps results as they come, for --resume.
@@ -448,7 +447,8 @@ type resultFile struct {
 	exchanges []conformance.Exchange
 
 	mu      sync.Mutex
-	written int // exchanges
+	begun   bool // has a result of this run, or goes on with those of the one before
+	written int  // exchanges
 	err     error
 }
 
@@ -462,13 +462,11 @@ type resultLine struct {
 	Exchanges []conformance.Exchange `json:"exchanges"`
 }
 
+// openResults opens the file of results. Those of the run before stay until this one has a result:
+// a run that is refused loses nothing.
 func openResults(path string, resume bool) (*resultFile, error) {
-	r := &resultFile{}
-	mode := os.O_RDWR | os.O_CREATE | os.O_TRUNC
-	if resume {
-		mode = os.O_RDWR | os.O_CREATE
-	}
-	f, err := os.OpenFile(path, mode, 0o600)
+	r := &resultFile{begun: resume}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -511,6 +509,9 @@ func (r *resultFile) add(res conformance.Result, all []conformance.Exchange) {
 		return
 	}
 	line, err := json.Marshal(resultLine{ID: res.ID, Outcome: res.Outcome, Evidence: res.Evidence, Began: res.Began, Took: res.Took, Exchanges: all[min(r.written, len(all)):]})
+	if err == nil && !r.begun {
+		r.begun, err = true, r.file.Truncate(0)
+	}
 	if err == nil {
 		_, err = r.file.Write(append(line, '\n'))
 	}

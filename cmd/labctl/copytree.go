@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -107,9 +109,22 @@ func (t *treeCopy) putFile(ctx context.Context, root *os.Root, name string, size
 
 // from copies a directory of a server to this machine. A target that is a directory here gets it
 // under its name. Nothing is written outside of the target, whatever names and links the server has.
-func (t *treeCopy) from(ctx context.Context, host, name, target string) error {
+// Before anything is written, a file or link that is there with another content is refused, unless
+// force is set.
+func (t *treeCopy) from(ctx context.Context, host, name, target string, force bool) error {
 	if st, err := os.Stat(target); err == nil && st.IsDir() {
 		target = filepath.Join(target, path.Base(name))
+	}
+	all, err := t.list(ctx, host, name)
+	if err != nil {
+		return err
+	}
+	if st, err := os.Stat(target); err == nil && !st.IsDir() {
+		return fmt.Errorf("%s is a file, and %s:%s a directory: name a directory", target, host, name)
+	} else if err == nil && !force {
+		if err := t.differing(ctx, host, name, target, all); err != nil {
+			return err
+		}
 	}
 	if err := os.MkdirAll(target, 0o755); err != nil {
 		return err
@@ -119,46 +134,91 @@ func (t *treeCopy) from(ctx context.Context, host, name, target string) error {
 		return err
 	}
 	defer root.Close()
-	type dir struct {
-		name string
-		mode fs.FileMode
+	for _, e := range all {
+		switch {
+		case e.Dir:
+			if err := root.Mkdir(e.Name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+		case e.Link != "":
+			if err := replaceLink(root, e.Link, e.Name); err != nil {
+				return err
+			}
+		default:
+			if err := t.fetch(ctx, host, path.Join(name, e.Name), root, e.Name, permissions(e.Mode)); err != nil {
+				return err
+			}
+		}
 	}
-	var modes []dir
+	for _, e := range slices.Backward(all) { // at the end, since a mode may forbid to write
+		if e.Dir {
+			if err := root.Chmod(e.Name, permissions(e.Mode)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// list returns all that is in a directory of a server, each directory before what is in it, with
+// names relative to it.
+func (t *treeCopy) list(ctx context.Context, host, name string) (all []control.FileEntry, err error) {
 	for left := []string{"."}; len(left) > 0; {
 		at := left[len(left)-1]
 		left = left[:len(left)-1]
 		list, err := t.lab.Files(ctx, host, path.Join(name, at))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, e := range list.Entries {
 			if e.Name == "" || e.Name == "." || e.Name == ".." || strings.ContainsAny(e.Name, "/\x00") {
-				return fmt.Errorf("%s:%s has an entry %q, which is no name", host, path.Join(name, at), e.Name)
+				return nil, fmt.Errorf("%s:%s has an entry %q, which is no name", host, path.Join(name, at), e.Name)
 			}
-			to, mode := path.Join(at, e.Name), permissions(e.Mode)
+			e.Name = path.Join(at, e.Name)
 			switch {
 			case e.Dir:
-				if err := root.Mkdir(to, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-					return err
-				}
-				left, modes = append(left, to), append(modes, dir{to, mode})
-			case e.Link != "":
-				if err := replaceLink(root, e.Link, to); err != nil {
-					return err
-				}
-			case strings.ContainsAny(e.Mode, "DpSc"):
-				fmt.Fprintf(t.warn, "left out: %s:%s is no file, directory or link\n", host, path.Join(name, to))
-			default:
-				if err := t.fetch(ctx, host, path.Join(name, to), root, to, mode); err != nil {
-					return err
-				}
+				left = append(left, e.Name)
+			case e.Link == "" && strings.ContainsAny(e.Mode, "DpSc"):
+				fmt.Fprintf(t.warn, "left out: %s:%s is no file, directory or link\n", host, path.Join(name, e.Name))
+				continue
 			}
+			all = append(all, e)
 		}
 	}
-	for _, d := range slices.Backward(modes) { // at the end, since a mode may forbid to write
-		if err := root.Chmod(d.name, d.mode); err != nil {
+	return all, nil
+}
+
+// differing returns an error that names a file or link in the target that is not as on the server.
+func (t *treeCopy) differing(ctx context.Context, host, name, target string, all []control.FileEntry) error {
+	root, err := os.OpenRoot(target)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, e := range all {
+		st, err := root.Lstat(e.Name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
 			return err
+		case e.Dir && st.Mode().Type() != fs.ModeSymlink: // a directory is not replaced, and a link may not lead out
+			continue
+		case e.Dir:
+		case e.Link != "":
+			if to, err := root.Readlink(e.Name); err == nil && to == e.Link {
+				continue
+			}
+		case st.Mode().IsRegular():
+			f, err := t.lab.Files(ctx, host, path.Join(name, e.Name))
+			if err != nil {
+				return err
+			}
+			if is, err := root.ReadFile(e.Name); err == nil && bytes.Equal(is, f.Content) {
+				continue
+			}
 		}
+		return fmt.Errorf("%s is there already, with another content: name another directory, or replace it with --force", filepath.Join(target, e.Name))
 	}
 	return nil
 }
@@ -193,10 +253,17 @@ func (t *treeCopy) fetch(ctx context.Context, host, name string, root *os.Root, 
 	if !f.File {
 		return fmt.Errorf("%s:%s has become a directory: copy again", host, name)
 	}
-	file, err := root.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	part := to + "." + rand.Text() + ".part"
+	file, err := root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = file.Write(f.Content)
-	return errors.Join(err, file.Chmod(mode), file.Close())
+	if err = errors.Join(err, file.Chmod(mode), file.Close()); err == nil {
+		err = root.Rename(part, to)
+	}
+	if err != nil {
+		err = errors.Join(err, root.Remove(part))
+	}
+	return err
 }

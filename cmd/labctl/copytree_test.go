@@ -95,7 +95,7 @@ func TestDirectoriesAreCopiedBothWays(t *testing.T) {
 		}
 		for dir, name := range map[string]string{t.TempDir(): path.Base(at), filepath.Join(t.TempDir(), "other"): ""} {
 			for range 2 { // the second time over the first, whose a cannot be written to
-				if err := c.from(t.Context(), "node-0", at, dir); err != nil {
+				if err := c.from(t.Context(), "node-0", at, dir, false); err != nil {
 					t.Fatalf("from %s: %v", at, err)
 				}
 				got := tree(t, filepath.Join(dir, name))
@@ -129,8 +129,8 @@ func TestCopiesOfDirectoriesAreRefused(t *testing.T) {
 	}}
 	c := newTreeCopy(s, os.Stderr)
 	for want, err := range map[string]error{
-		"path escapes":           c.from(t.Context(), "node-0", "/x", dir),
-		"which is no name":       newTreeCopy(badNames{s}, os.Stderr).from(t.Context(), "node-0", "/x", filepath.Join(dir, "y")),
+		"path escapes":           c.from(t.Context(), "node-0", "/x", dir, true),
+		"which is no name":       newTreeCopy(badNames{s}, os.Stderr).from(t.Context(), "node-0", "/x", filepath.Join(dir, "y"), false),
 		"a file may have 64 MiB": c.to(t.Context(), big, "node-0", "/big"),
 		"no such file":           c.to(t.Context(), big+"-none", "node-0", "/big"),
 	} {
@@ -140,6 +140,40 @@ func TestCopiesOfDirectoriesAreRefused(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
 		t.Errorf("files outside of the target: %v, %v", entries, err)
+	}
+}
+
+// A file of this machine that is not as on the server stays, with all others, unless force is set.
+func TestCopiesReplaceNoFilesOfOthers(t *testing.T) {
+	s := &fakeServer{files: map[string]control.File{
+		"/x": {Path: "/x", Mode: fs.ModeDir | 0o755}, "/x/a": {Path: "/x/a", Mode: 0o644, Content: []byte("server")},
+		"/x/l": {Path: "/x/l", Mode: fs.ModeSymlink | 0o777, Link: "a"}, "/x/z": {Path: "/x/z", Mode: 0o644, Content: []byte("server")},
+	}}
+	for name, prepare := range map[string]func(dir string) error{
+		"z": func(dir string) error { return os.WriteFile(filepath.Join(dir, "z"), []byte("mine"), 0o600) },
+		"l": func(dir string) error { return os.Symlink("mine", filepath.Join(dir, "l")) },
+	} {
+		dir := filepath.Join(t.TempDir(), "x")
+		if err := errors.Join(os.Mkdir(dir, 0o700), prepare(dir)); err != nil {
+			t.Fatal(err)
+		}
+		want := tree(t, dir)
+		c := newTreeCopy(s, os.Stderr)
+		err := c.from(t.Context(), "node-0", "/x", filepath.Dir(dir), false)
+		if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, name)+" is there already") || !strings.Contains(err.Error(), "--force") {
+			t.Errorf("%s: from() = %v", name, err)
+		}
+		if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
+			t.Errorf("%s: a refused copy has changed (-before +after):\n%s", name, diff)
+		}
+		for _, force := range []bool{true, false} { // and again over what is the same
+			if err := c.from(t.Context(), "node-0", "/x", filepath.Dir(dir), force); err != nil {
+				t.Errorf("%s: from() with force %t = %v", name, force, err)
+			}
+		}
+		if got := tree(t, dir); got["z"] != "-rw-r--r-- server" || len(got) != 3 {
+			t.Errorf("%s: copied by force: %v", name, got)
+		}
 	}
 }
 

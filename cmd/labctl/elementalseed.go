@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,12 +21,15 @@ import (
 	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/guest/elementalsim"
 	"github.com/metalab-dev/metalab/lab"
+	"github.com/metalab-dev/metalab/scenarios/outfile"
 )
 
 func newElementalSeed(o *options) *cobra.Command {
 	var namespace, iso string
 	var insert, netboot []string
+	force := false
 	c := &cobra.Command{
 		Use:   "seed REGISTRATION --iso FILE | --netboot HOST,…",
 		Short: "Let servers boot the system that registers them, from a medium or over the network",
@@ -47,6 +52,12 @@ disk, and one that was reset registers itself again.`,
   labctl elemental seed fire --netboot node-0,node-1 && labctl host power 'node-*' On`,
 		Args: usage.Arguments("REGISTRATION"),
 		RunE: func(c *cobra.Command, args []string) error {
+			to := outfile.File{Path: iso, Made: isSeed, Force: force}
+			if iso != "" {
+				if err := to.Check(); err != nil {
+					return err
+				}
+			}
 			kube, st, err := elementalClient(c, o)
 			if err != nil {
 				return err
@@ -62,7 +73,7 @@ disk, and one that was reset registers itself again.`,
 			if err != nil {
 				return err
 			}
-			if err := replaceFile(iso, b, 0o600); err != nil {
+			if err := to.Write(0o600, outfile.Bytes(b)); err != nil {
 				return err
 			}
 			if len(insert) > 0 {
@@ -76,6 +87,7 @@ disk, and one that was reset registers itself again.`,
 	}
 	c.Flags().StringVar(&namespace, "namespace", lab.Namespace, "namespace of the registration")
 	c.Flags().StringVar(&iso, "iso", "", "file to write the medium to")
+	c.Flags().BoolVar(&force, "force", false, "replace FILE though it is no such medium")
 	c.Flags().StringSliceVar(&insert, "insert", nil, "servers that get the medium, by commas; needs --iso")
 	c.Flags().StringSliceVar(&netboot, "netboot", nil, "servers that boot over the network, by commas")
 	c.MarkFlagsOneRequired("iso", "netboot")
@@ -167,6 +179,12 @@ func noRegistration(ctx context.Context, kube client.Client, namespace, name str
 		names = append(names, list.Items[i].Name)
 	}
 	return fmt.Errorf("the namespace %s has no ElementalRegistration %s: use one of %s, or another --namespace", namespace, name, strings.Join(names, ", "))
+}
+
+// isSeed reports whether a file is the medium of a registration: it starts the unit that registers.
+func isSeed(name string) bool {
+	b, err := os.ReadFile(name)
+	return err == nil && bytes.Contains(b, []byte(elementalsim.SeedUnit))
 }
 
 // seedFile is the name of the medium of a registration on the lab's image server.

@@ -75,6 +75,7 @@ standard error. The exit code is 1 when a scenario fails.`,
 	f.StringVar(&run.Tags, "tags", "", "only scenarios with these tags: '@B-91', '@B-91 or @B-93', '@fault and not @slow'")
 	choiceFlag(c, &form, "format", []string{string(features.Pretty), string(features.JUnit), string(features.HTML)}, "format of the results: pretty, junit or html")
 	f.StringVar(&run.Page, "html", "", "file that gets the results as a page, beside those of --format; failed steps have links to their recordings")
+	f.BoolVar(&run.Force, "force", false, "let --html replace a file that is no page of results")
 	f.BoolVar(&list, "list", false, "list the scenarios and their tags instead of running them")
 	f.IntVar(&run.Parallel, "parallel", 1, "number of labs at a time")
 	f.DurationVar(&run.Limit, "limit", steps.DefaultLimit, "how long, in the lab's time, a step waits for its effect")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/rack/control"
+	"github.com/metalab-dev/metalab/scenarios/outfile"
 )
 
 func newHostFiles(o *options) *cobra.Command {
@@ -174,7 +176,7 @@ func windowSize(fd int) (size control.Size, ok bool) {
 }
 
 func newHostCp(o *options) *cobra.Command {
-	recursive := false
+	recursive, force := false, false
 	c := &cobra.Command{
 		Use:   "cp FROM TO",
 		Short: "Copy files to or from the system that a server runs",
@@ -182,7 +184,7 @@ func newHostCp(o *options) *cobra.Command {
 from a disk. One of FROM and TO is HOST:PATH, the other a file of this machine, or - for
 standard input or output. A file may have 64 MiB. With -r FROM is a directory: it is copied with all
 that is in it, with permissions, and links as they are. A directory that TO names gets it under its
-name, as cp has it.`,
+name, as cp has it. A file of this machine that has another content is replaced with --force alone.`,
 		Example: "  labctl host cp agent.yaml node-0:/etc/agent.yaml\n  labctl host cp node-0:/var/log/cloud-init-output.log -\n  labctl host cp motd 'node-*:/etc/motd'\n  labctl host cp -r ./roles node-0:/root/",
 		Args:    usage.Arguments("FROM", "TO"), ValidArgsFunction: completeHosts(o),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -199,7 +201,7 @@ name, as cp has it.`,
 				if err != nil {
 					return err
 				}
-				return copyFromHost(c, lab, host, "/"+fromPath, args[1], recursive)
+				return copyFromHost(c, lab, host, "/"+fromPath, args[1], recursive, force)
 			}
 			if st, err := os.Stat(args[0]); recursive && err == nil && st.IsDir() {
 				trees := newTreeCopy(lab, c.ErrOrStderr())
@@ -222,19 +224,20 @@ name, as cp has it.`,
 			return err
 		},
 	}
+	c.Flags().BoolVar(&force, "force", false, "replace files of this machine that have another content")
 	c.Flags().BoolVarP(&recursive, "recursive", "r", false, "copy a directory with all that is in it")
 	return c
 }
 
 // copyFromHost writes a file of a host to a file of this machine; - is standard output. It copies a
 // directory if recursive permits that.
-func copyFromHost(c *cobra.Command, lab *control.Client, host, name, to string, recursive bool) error {
+func copyFromHost(c *cobra.Command, lab *control.Client, host, name, to string, recursive, force bool) error {
 	f, err := lab.Files(c.Context(), host, name)
 	if err != nil {
 		return err
 	}
 	if !f.File && recursive {
-		return newTreeCopy(lab, c.ErrOrStderr()).from(c.Context(), host, name, to)
+		return newTreeCopy(lab, c.ErrOrStderr()).from(c.Context(), host, name, to, force)
 	}
 	if !f.File {
 		return fmt.Errorf("%s:%s is a directory: add -r to copy it with all that is in it", host, name)
@@ -246,7 +249,15 @@ func copyFromHost(c *cobra.Command, lab *control.Client, host, name, to string, 
 	if st, err := os.Stat(to); err == nil && st.IsDir() {
 		to = filepath.Join(to, path.Base(name))
 	}
-	return os.WriteFile(to, f.Content, 0o644)
+	return outfile.File{Path: to, Made: same(f.Content), Force: force}.Write(0o644, outfile.Bytes(f.Content))
+}
+
+// same reports whether a file has a content already: to copy it again loses nothing.
+func same(content []byte) func(string) bool {
+	return func(name string) bool {
+		b, err := os.ReadFile(name)
+		return err == nil && bytes.Equal(b, content)
+	}
 }
 
 // readLocal reads a file of this machine; - is standard input.

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 	"github.com/metalab-dev/metalab/emulator/rack"
+	"github.com/metalab-dev/metalab/scenarios/outfile"
 )
 
 func newImage(o *options) *cobra.Command {
@@ -85,6 +85,7 @@ func newImageBuild(o *options) *cobra.Command {
 	f.StringVar(&b.head.Released, "released", "", "date of the release, like 2026-03-14")
 	f.StringVar(&b.payload, "payload", "", "file with the payload (default: bytes derived from the version)")
 	f.StringVar(&b.size, "size", "1MiB", "size of the payload without --payload")
+	f.BoolVar(&b.force, "force", false, "replace FILE though it is no firmware image")
 	f.BoolVar(&b.damaged, "damaged", false, "change one byte after signing")
 	return c
 }
@@ -95,10 +96,10 @@ type build struct {
 	models             fs.FS // nil: the built-in ones
 	profile, component string
 	payload, size      string
-	damaged            bool
+	damaged, force     bool
 }
 
-// write writes the image. An existing file is replaced when the image is complete.
+// write writes the image. An earlier image is replaced when this one is complete.
 func (b build) write(name string) (made imageFile, err error) {
 	if b.component != "" {
 		is, err := rack.FirmwareFor(b.models, b.profile, b.component)
@@ -116,19 +117,27 @@ func (b build) write(name string) (made imageFile, err error) {
 		return imageFile{}, err
 	}
 	defer done()
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.part")
+	made.File = name
+	to := outfile.File{Path: name, Made: isFirmware, Force: b.force}
+	err = to.Write(0o644, func(f *os.File) (err error) {
+		if made.Image, err = firmware.BuildImage(f, b.head, payload); err == nil && b.damaged {
+			err = damage(f)
+		}
+		return err
+	})
+	return made, err
+}
+
+// isFirmware reports whether a file is a firmware image of labctl, also a damaged one.
+func isFirmware(name string) bool {
+	f, err := os.Open(name)
 	if err != nil {
-		return imageFile{}, err
+		return false
 	}
-	defer os.Remove(f.Name())
-	head, err := firmware.BuildImage(f, b.head, payload)
-	if err == nil && b.damaged {
-		err = damage(f)
-	}
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	return imageFile{File: name, Image: head}, err
+	defer f.Close()
+	_, err = firmware.ParseImage(f)
+	var bad *firmware.ImageError
+	return err == nil || errors.As(err, &bad) && bad.Defect != firmware.Malformed
 }
 
 // content returns the payload of the image.

@@ -21,6 +21,7 @@ import (
 	"github.com/metalab-dev/metalab/cmd/usage"
 	"github.com/metalab-dev/metalab/controller/mosk/hostos/module"
 	"github.com/metalab-dev/metalab/fixtures"
+	"github.com/metalab-dev/metalab/scenarios/outfile"
 )
 
 func newModule(o *options) *cobra.Command {
@@ -111,6 +112,7 @@ func moduleFiles(dir string) (fs.FS, error) {
 
 func newModuleBuild(o *options) *cobra.Command {
 	var to, index, base string
+	force := false
 	c := &cobra.Command{
 		Use:   "build DIR",
 		Short: "Build the archive of a module",
@@ -131,13 +133,11 @@ created if it does not exist; an entry of the same name and version is replaced.
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			if err := os.MkdirAll(to, 0o755); err != nil {
+			// A module is built again and again: an archive of its name and version is replaced.
+			if err := (outfile.Tree{Dir: to, Files: map[string][]byte{m.FileName(): archive}, Made: isModule, Force: force}).Write(0o755, 0o644); err != nil {
 				return err
 			}
 			name := filepath.Join(to, m.FileName())
-			if err := replaceFile(name, archive, 0o644); err != nil {
-				return err
-			}
 			if index != "" {
 				if err := addToIndex(index, base, m); err != nil {
 					return err
@@ -148,24 +148,25 @@ created if it does not exist; an entry of the same name and version is replaced.
 	}
 	f := c.Flags()
 	f.StringVar(&to, "to", ".", "directory for the archive")
+	f.BoolVar(&force, "force", false, "replace a file of the archive's name that is no module")
 	f.StringVar(&index, "index", "", "file with the HostOSConfigurationModules to add the module to")
 	f.StringVar(&base, "base-url", "", "URL of the directory that archives are served from, for --index")
 	must(c.MarkFlagDirname("to"))
 	return c
 }
 
-// replaceFile writes a file at once.
+// isModule reports whether a file is the archive of a module.
+func isModule(name string) bool {
+	b, err := os.ReadFile(name)
+	if err == nil {
+		_, err = module.Load(b)
+	}
+	return err == nil
+}
+
+// replaceFile writes a file at once that the command has read before, or that is the lab's.
 func replaceFile(name string, b []byte, mode fs.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.part")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
+	return outfile.File{Path: name, Force: true}.Write(mode, outfile.Bytes(b))
 }
 
 // addToIndex adds a module to the list in a file.

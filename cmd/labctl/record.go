@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -60,7 +59,8 @@ vendor may keep such data in unexpected places.`,
 	r.flags(f, "read everything")
 	f.StringVar(&r.password, "password", "", "password; other users of this computer can see it: prefer a file")
 	f.StringVar(&r.to, "to", "models", "folder for the model")
-	f.StringVar(&r.name, "name", "", "name of the model (default: from manufacturer and model)")
+	f.StringVar(&r.name, "name", "", "name of the model (default: from manufacturer and model, with a number if that is taken)")
+	f.BoolVar(&r.force, "force", false, "replace the files of an earlier recording of the same name")
 	f.IntVar(&r.parallel, "parallel", 2, "requests at once, 1 to 4")
 	f.IntVar(&r.requests, "requests", 5000, "maximum number of requests")
 	f.DurationVar(&r.within, "within", 15*time.Minute, "time limit")
@@ -70,10 +70,14 @@ vendor may keep such data in unexpected places.`,
 	return c
 }
 
+// maxNames is up to which number a name is searched for that no recording in the folder has.
+const maxNames = 9
+
 // recorder holds the flags of record.
 type recorder struct {
 	access
 	to, name           string
+	force              bool
 	parallel, requests int
 	within             time.Duration
 }
@@ -101,6 +105,9 @@ func (r *recorder) run(ctx context.Context, target string, progress io.Writer) (
 	if err != nil {
 		return nil, err
 	}
+	if err := record.CheckFree(r.to, r.name, r.force); err != nil { // before the BMC is read for minutes
+		return nil, err
+	}
 	began, last := time.Now(), time.Time{}
 	c, err := capture.Take(ctx, capture.Config{
 		URL: target, Username: r.username, Password: r.password, CAs: cas, Insecure: r.insecure, Parallel: r.parallel, MaxRequests: r.requests, Timeout: r.within,
@@ -119,10 +126,15 @@ func (r *recorder) run(ctx context.Context, target string, progress io.Writer) (
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(made.CheckFree(r.to)); err != nil {
-		return nil, err
+	for n, first := 2, made.Name; r.name == "" && record.CheckFree(r.to, made.Name, r.force) != nil; n++ { // minutes are not lost for a name that nobody chose
+		if n > maxNames {
+			break
+		}
+		if made, err = record.Make(ctx, c, fmt.Sprintf("%s-%d", first, n)); err != nil {
+			return nil, err
+		}
 	}
-	if err := made.Save(r.to); err != nil {
+	if err := made.Save(r.to, r.force); err != nil {
 		return nil, err
 	}
 	out := &recorded{Name: made.Name, Base: made.Base, Resources: len(c.Resources), Refused: len(c.Refused), Notes: made.Notes}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -22,7 +21,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/cluster"
+	"github.com/metalab-dev/metalab/scenarios/outfile"
 	"github.com/metalab-dev/metalab/scenarios/shards"
+	"github.com/metalab-dev/metalab/scenarios/view"
 )
 
 // fleet returns the shards of a lab that was made with several. Each runs labctl shard.
@@ -77,7 +78,20 @@ type recordings struct {
 func (r *recordings) next(shard string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.runs[shard]++
+	for r.runs[shard]++; r.runs[shard] > 1 && r.taken(shard); r.runs[shard]++ { // the first ones were looked at by labctl up
+		continue
+	}
+	return r.name(shard)
+}
+
+// taken reports whether the file of the current run of a shard is there, and no recording.
+func (r *recordings) taken(shard string) bool {
+	_, err := os.Stat(r.name(shard))
+	return err == nil && view.CheckFree(r.name(shard), "") != nil
+}
+
+// name returns the file of the current run of a shard.
+func (r *recordings) name(shard string) string {
 	if n := r.runs[shard]; n > 1 {
 		shard += fmt.Sprintf(".%d", n)
 	}
@@ -321,18 +335,9 @@ kubectl create. Whoever can read it may do everything with the shards.`,
 // writeSecret writes the values of a Secret as files that only this user can read. A file
 // that is there already is not replaced: shards use it.
 func writeSecret(dir string, data map[string]string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+	files := map[string][]byte{}
+	for name, value := range data {
+		files[name] = []byte(value)
 	}
-	for name, value := range data { // in any order: the files are independent
-		f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err != nil {
-			return err
-		}
-		_, err = f.WriteString(value)
-		if err = errors.Join(err, f.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
+	return outfile.Tree{Dir: dir, Files: files, Fix: "shards may use it: name another folder with --to"}.Write(0o700, 0o600)
 }

@@ -27,6 +27,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/ssdp"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/lab"
+	"github.com/metalab-dev/metalab/scenarios/shards"
+	"github.com/metalab-dev/metalab/scenarios/view"
 	"github.com/metalab-dev/metalab/version"
 )
 
@@ -117,6 +119,11 @@ as lab-controller.`,
 			if st, err := control.NewClient(o.state).Status(c.Context()); err == nil {
 				return f.isUp(c, o, st, settings)
 			}
+			if f.record != "" && f.ready == 0 {
+				if err := f.checkRecording(settings.Shards); err != nil {
+					return err
+				}
+			}
 			if f.ready == 0 { // else the process that starts this one has shown it
 				o.showEnding(c.ErrOrStderr())
 			}
@@ -165,6 +172,35 @@ as lab-controller.`,
 	must(c.MarkFlagDirname("profiles"))
 	must(c.RegisterFlagCompletionFunc("speed", cobra.FixedCompletions([]string{"1x", "60x", "max"}, cobra.ShellCompDirectiveNoFileComp)))
 	return c
+}
+
+// checkRecording returns an error when the recording would replace something else, or the
+// recording that the lab comes from.
+func (f *upFlags) checkRecording(count int) error {
+	if f.from != "" {
+		file, _ := splitMoment(f.from)
+		was, err := os.Stat(file)
+		if to, other := os.Stat(f.record); err == nil && other == nil && os.SameFile(was, to) {
+			return usage.New(fmt.Errorf("--recording %s is the recording of --from, which it would replace: name another file", f.record))
+		}
+	}
+	if count == 0 {
+		snapshots := ""
+		if f.keep {
+			snapshots = f.record + lab.SnapshotsSuffix
+		}
+		if err := view.CheckFree(f.record, snapshots); err != nil {
+			return fmt.Errorf("--recording: %w", err)
+		}
+		return nil
+	}
+	tapes := recordings{file: f.record, runs: map[string]int{}}
+	for i := range count {
+		if err := view.CheckFree(tapes.next(filepath.Base(shards.StateOf("", i))), ""); err != nil {
+			return fmt.Errorf("--recording: %w", err)
+		}
+	}
+	return nil
 }
 
 // atStart are the flags that a lab does not remember: they count when it starts.

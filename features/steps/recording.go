@@ -131,6 +131,9 @@ func storeRecording(dir, name, from string) (_ string, err error) {
 	}
 	var f *os.File
 	for n, suffix := 1, ""; f == nil; n, suffix = n+1, fmt.Sprint("-", n+1) {
+		if _, err := os.Lstat(filepath.Join(dir, name+suffix+".html")); !errors.Is(err, fs.ErrNotExist) {
+			continue // the page of the recording has this name
+		}
 		f, err = os.OpenFile(filepath.Join(dir, name+suffix+".zip"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return "", err

@@ -81,7 +81,7 @@ var meeting = []Row{
 	},
 	{
 		// It knows results and no BMC; its tests run the checks on the emulator.
-		Package: "scenarios/conformance/report", May: []string{"scenarios/conformance"},
+		Package: "scenarios/conformance/report", May: []string{"scenarios/conformance", "scenarios/outfile"},
 		Tests: []string{"emulator/rack", "emulator/rack/journal", "emulator/rack/racktest", "emulator/rack/rackfile"},
 	},
 	{
@@ -146,8 +146,8 @@ var meeting = []Row{
 		// It serves what it makes, to see what of the BMC is missing still.
 		Package: "scenarios/record",
 		May: []string{
-			"scenarios/capture", "emulator/natural", "emulator/clock", "emulator/rack", "emulator/rack/rackfile", "emulator/dialect", "emulator/dialect/file",
-			"emulator/bmc", "emulator/machine/...", "emulator/yamlfile", "fixtures",
+			"scenarios/capture", "scenarios/outfile", "emulator/natural", "emulator/clock", "emulator/rack", "emulator/rack/rackfile", "emulator/dialect",
+			"emulator/dialect/file", "emulator/bmc", "emulator/machine/...", "emulator/yamlfile", "fixtures",
 		},
 	},
 	{
@@ -173,6 +173,7 @@ var meeting = []Row{
 		May: []string{
 			"emulator/rack", "emulator/rack/control", "emulator/rack/exchange", "emulator/rack/journal", "emulator/rack/network", "emulator/rack/snapshot", "emulator/machine", "emulator/machine/event", "emulator/machine/firmware",
 			"emulator/machine/thermal", "emulator/bmc", "emulator/dialect", "emulator/dialect/quirk", "emulator/fault",
+			"scenarios/outfile",
 		},
 		Never: kubernetes, But: utilsClock,
 		Tests: []string{"emulator/rack/racktest", "emulator/rack/rackfile", "scenarios/prerequisites"},
@@ -185,6 +186,7 @@ var meeting = []Row{
 	{Package: "scenarios/loopdisk"},                                            // it attaches files, and knows no test
 	{Package: "scenarios/smalldisk"},                                           // it mounts a file system, and knows no test
 	{Package: "scenarios/smallroot", May: []string{"scenarios/prerequisites"}}, // it makes files
+	{Package: "scenarios/outfile", Never: slices.Concat(sockets, kubernetes)},  // it writes files, and knows no content
 	{Package: "scenarios/leak"},                                                // it counts, and knows no lab
 	{Package: "scenarios/sample"},                                              // it chooses among names, and knows no kind of name
 	// It runs the go command, and knows packages by their names.

@@ -11,8 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -22,6 +20,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/scenarios/capture"
+	"github.com/metalab-dev/metalab/scenarios/outfile"
 )
 
 // Recording is a server model in files.
@@ -102,27 +101,28 @@ func (r *Recording) check() error {
 	return nil
 }
 
-// Save writes the recording to a folder in the layout that labctl up --profile
-// reads.
-func (r *Recording) Save(dir string) error {
-	for name, b := range r.Files() {
-		to := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(to, b, 0o644); err != nil {
-			return err
-		}
+// Save writes the recording to a folder in the layout that labctl up --profile reads: all of it
+// or nothing. Files that are there are replaced only by force: a user may have edited them.
+func (r *Recording) Save(dir string, force bool) error {
+	if err := (outfile.Tree{Dir: dir, Files: r.Files(), Force: force, Fix: taken}).Write(0o755, 0o644); err != nil {
+		return err
 	}
 	return nil
 }
 
-// CheckFree returns an error if the folder already has one of the recording's files.
-func (r *Recording) CheckFree(dir string) error {
-	for name := range r.Files() {
-		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%s exists: give the recording another --name", filepath.Join(dir, name))
+const taken = "give the recording another --name, or replace it with --force"
+
+// CheckFree returns an error if Save could not write a recording of a name to a folder, or of
+// any name when it is empty.
+func CheckFree(dir, name string, force bool) error {
+	files := rack.Files{}
+	if name != "" {
+		for _, kind := range []string{"profiles", "registries", "dialects"} {
+			files[kind+"/"+name+".yaml"] = nil
 		}
+	}
+	if err := (outfile.Tree{Dir: dir, Files: files, Force: force, Fix: taken}).Check(); err != nil {
+		return err
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -64,9 +65,12 @@ var loaders = map[string]string{
 // other firmware have the same names.
 const biosLoaders = "/modules/bios/"
 
-// Build builds an image in a directory. It replaces existing files only after it has built
-// all of them.
+// Build builds an image in a directory. It replaces an image only after it has built all of the
+// new one, and no other file.
 func Build(ctx context.Context, c Config, dir string) (Made, error) {
+	if err := checkFolder(dir); err != nil {
+		return Made{}, err
+	}
 	p, err := gather(ctx, c)
 	if err != nil {
 		return Made{}, err
@@ -196,18 +200,37 @@ func pad(b []byte) []byte {
 	return b
 }
 
-// write writes the files to a directory. It replaces each file atomically.
+// write writes the files to a directory. It replaces none before all are complete.
 func write(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
+	parts, err := os.MkdirTemp(dir, "image-*.part")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(parts)
 	for name, b := range files {
-		at := filepath.Join(dir, name)
-		if err := os.WriteFile(at+".part", b, 0o644); err != nil { //nolint:gosec // holds no secret
+		if err := os.WriteFile(filepath.Join(parts, name), b, 0o644); err != nil { //nolint:gosec // holds no secret
 			return err
 		}
-		if err := os.Rename(at+".part", at); err != nil {
+	}
+	for name := range files {
+		if err := os.Rename(filepath.Join(parts, name), filepath.Join(dir, name)); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkFolder returns an error when a directory has a file of an image's name, and no whole image.
+func checkFolder(dir string) error {
+	if i, err := netboot.LoadImage(dir); err == nil {
+		return i.Close()
+	}
+	for _, name := range []string{netboot.KernelFile, netboot.InitrdFile, netboot.ISOFile, netboot.LegacyPXE, netboot.UEFIPXE} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s is there already, and %s has no whole image of the agent: name another directory", filepath.Join(dir, name), dir)
 		}
 	}
 	return nil

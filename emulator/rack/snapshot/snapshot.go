@@ -6,6 +6,7 @@ package snapshot
 import (
 	"archive/tar"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,10 +57,7 @@ func Save(ctx context.Context, dir, to string, info Info, keep func(name string)
 	if err != nil {
 		return err
 	}
-	part := to + ".part"
-	if err := os.RemoveAll(part); err != nil {
-		return err
-	}
+	part := to + "." + rand.Text() + ".part" // a name that no other file has
 	defer func() {
 		if err == nil {
 			err = os.Rename(part, to)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/metalab-dev/metalab/scenarios/conformance"
+	"github.com/metalab-dev/metalab/scenarios/outfile"
 )
 
 // Files of a report's folder.
@@ -16,15 +17,16 @@ const (
 	JSONFile   = "report.json"
 	HARFile    = "evidence.har"
 	QuirksFile = "quirks.yaml"
+	// ResultsFile and ModelDir are in the folder, and no reports.
+	ResultsFile = "results.jsonl"
+	ModelDir    = "model"
 )
 
 // Files writes a report in all formats into a folder and returns their names. The
 // profile is the model of a capture for quirks.yaml, or empty.
 func Files(dir string, d *Document, evidence []conformance.Exchange, profile string) ([]string, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
 	var names []string
+	files := map[string][]byte{}
 	for _, f := range []struct {
 		name  string
 		write func(io.Writer) error
@@ -41,17 +43,26 @@ func Files(dir string, d *Document, evidence []conformance.Exchange, profile str
 		if err := f.write(&b); err != nil {
 			return nil, err
 		}
-		path := filepath.Join(dir, f.name)
-		// A reader sees the old file or the new one.
-		if err := os.WriteFile(path+".new", b.Bytes(), 0o600); err != nil {
-			return nil, err
-		}
-		if err := os.Rename(path+".new", path); err != nil {
-			return nil, err
-		}
-		names = append(names, path)
+		files[f.name], names = b.Bytes(), append(names, filepath.Join(dir, f.name))
 	}
-	return names, nil
+	// The folder is that of a run: its reports replace those of the run before.
+	return names, outfile.Tree{Dir: dir, Files: files, Force: true}.Write(0o700, 0o600)
+}
+
+// CheckFolder returns an error when a folder has files of the names that a run writes, and no run
+// has written them.
+func CheckFolder(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, conformance.JournalFile)); err == nil {
+		return nil
+	}
+	if d, err := Load(filepath.Join(dir, JSONFile)); err == nil && d.Tool != "" {
+		return nil
+	}
+	files := map[string][]byte{}
+	for _, name := range []string{JSONFile, HARFile, QuirksFile, ResultsFile, ModelDir, "report.html", "report.md", "junit.xml", "ocp.jsonl"} {
+		files[name] = nil
+	}
+	return outfile.Tree{Dir: dir, Files: files, Made: func(string) bool { return false }, Fix: "name another folder with --out"}.Check()
 }
 
 // JSON writes report.json.
