@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,7 +23,8 @@ import (
 
 // TestAccountOfANodeWritesThatNodeAlone uses the token of a node on its own objects, which the API
 // allows, and on those of another node, which it refuses, as NodeRestriction does for kubelets. The
-// account of a Machine, of Cluster API or of an LCM agent, writes the Node that it has created.
+// account of a Machine, of Cluster API or of an LCM agent, writes the Node that it has created. They read
+// the Pods of that Node alone.
 func TestAccountOfANodeWritesThatNodeAlone(t *testing.T) {
 	w, admin := startWithoutControllers(t, config.MachineConfig)
 	ctx := t.Context()
@@ -32,7 +34,7 @@ func TestAccountOfANodeWritesThatNodeAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	clientOf := func(namespace, name string) client.Client {
+	clientOf := func(namespace, name string) client.WithWatch {
 		t.Helper()
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 		request := &authenticationv1.TokenRequest{}
@@ -83,6 +85,14 @@ func TestAccountOfANodeWritesThatNodeAlone(t *testing.T) {
 		n := nodeOf(name)
 		n.Annotations = map[string]string{node.AgentAnnotation: "system:serviceaccount:" + namespace + ":" + account}
 		return n
+	}
+	onNode := func(name string) client.ListOption { return client.MatchingFields{"spec.nodeName": name} }
+	watch := func(c client.WithWatch, options ...client.ListOption) error {
+		x, err := c.Watch(ctx, &corev1.PodList{}, options...)
+		if err == nil {
+			x.Stop()
+		}
+		return err
 	}
 	patience.Await(t, "the policy is in force", func() bool {
 		return apierrors.IsForbidden(first.Status().Patch(ctx, &mcv1.MachineConfigNode{ObjectMeta: meta("w-1")}, status))
@@ -145,6 +155,25 @@ func TestAccountOfANodeWritesThatNodeAlone(t *testing.T) {
 		{"a Pod that is bound to no Node", func() error { return first.Delete(ctx, podOn("")) }, false},
 		{"its Node's Pod, of a Machine", func() error { return machine.Delete(ctx, podOn("h-0"), client.GracePeriodSeconds(0)) }, true},
 		{"its Node's Pod, of an LCM agent", func() error { return lcm.Delete(ctx, podOn("h-1"), client.GracePeriodSeconds(0)) }, true},
+		{"the Pods of its Node", func() error { return first.List(ctx, &corev1.PodList{}, onNode("w-0")) }, true},
+		{"a watch of the Pods of its Node", func() error { return watch(first, onNode("w-0")) }, true},
+		{"the Pods of its Node in a namespace", func() error {
+			return first.List(ctx, &corev1.PodList{}, onNode("w-0"), client.InNamespace(Namespace))
+		}, true},
+		{"all Pods", func() error { return first.List(ctx, &corev1.PodList{}) }, false},
+		{"all Pods of a namespace", func() error { return first.List(ctx, &corev1.PodList{}, client.InNamespace(Namespace)) }, false},
+		{"a watch of all Pods", func() error { return watch(first) }, false},
+		{"another Node's Pods", func() error { return first.List(ctx, &corev1.PodList{}, onNode("w-1")) }, false},
+		{"a watch of another Node's Pods", func() error { return watch(first, onNode("w-1")) }, false},
+		{"the Pods of all Nodes but its own", func() error {
+			return first.List(ctx, &corev1.PodList{}, client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("spec.nodeName", "w-0")})
+		}, false},
+		{"the Pods of the Node that the account of a Machine has created", func() error { return machine.List(ctx, &corev1.PodList{}, onNode("h-0")) }, true},
+		{"the Pods of the Node that an LCM agent has created", func() error { return lcm.List(ctx, &corev1.PodList{}, onNode("h-1")) }, true},
+		{"the Pods of another Machine's Node", func() error { return second.List(ctx, &corev1.PodList{}, onNode("h-0")) }, false},
+		{"the Pods of another Machine's Node, of an LCM agent", func() error { return lcm.List(ctx, &corev1.PodList{}, onNode("h-0")) }, false},
+		{"the Pods of a Node that does not exist", func() error { return lcm.List(ctx, &corev1.PodList{}, onNode("h-9")) }, false},
+		{"all Pods, of an LCM agent", func() error { return lcm.List(ctx, &corev1.PodList{}) }, false},
 	} {
 		// The roles must not be what refuses: they know no names.
 		if err := tt.do(); tt.allowed != (err == nil) || !tt.allowed && !(apierrors.IsForbidden(err) && ofPolicy.MatchString(err.Error())) {
@@ -153,7 +182,7 @@ func TestAccountOfANodeWritesThatNodeAlone(t *testing.T) {
 	}
 }
 
-var ofPolicy = regexp.MustCompile(`writes its own node alone, not|node-agent: it stays as it was|node "h-0" cannot update labels through pod status`)
+var ofPolicy = regexp.MustCompile(`writes its own node alone, not|reads the Pods of its own node alone|node-agent: it stays as it was|node "h-0" cannot update labels through pod status`)
 
 // podOn returns a Pod that is bound to a node.
 func podOn(name string) *corev1.Pod {

@@ -199,13 +199,13 @@ func grant(t *testing.T, c client.Client, dir string) {
 }
 
 // newClient returns a client with the kinds that the controllers use.
-func newClient(t *testing.T, api *rest.Config) client.Client {
+func newClient(t *testing.T, api *rest.Config) client.WithWatch {
 	t.Helper()
 	scheme, err := Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(api, client.Options{Scheme: scheme})
+	c, err := client.NewWithWatch(api, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,10 +71,12 @@ func startServer(ctx context.Context, address string, fast *inProcessStore, node
 		return nil, fmt.Errorf("API server: %w", err)
 	}
 	readLateAccounts(o, client)
+	var reader kubernetes.Interface // of Nodes
 	if nodes {
 		restrictNodeAgents(o, client)
+		reader = client
 	}
-	run, err := buildServer(ctx, o, fast, nodes, space)
+	run, err := buildServer(ctx, o, fast, reader, space)
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("API server: %w", err)

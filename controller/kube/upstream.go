@@ -45,6 +45,7 @@ import (
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
 	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/component-base/compatibility"
@@ -75,7 +76,7 @@ var buildMutex sync.Mutex
 // sample is no API of a library: its stages (NewConfig, Complete, CreateServerChain,
 // PrepareRun) and the fields between them change with releases. Upgrade check: the
 // compiler, and all API tests.
-func buildServer(ctx context.Context, o *options.Options, fast *inProcessStore, nodes bool, space func() error) (run func(context.Context) error, err error) {
+func buildServer(ctx context.Context, o *options.Options, fast *inProcessStore, nodes kubernetes.Interface, space func() error) (run func(context.Context) error, err error) {
 	buildMutex.Lock()
 	defer buildMutex.Unlock()
 	wording, err := webhookRefusals()
@@ -105,6 +106,11 @@ func buildServer(ctx context.Context, o *options.Options, fast *inProcessStore, 
 	// 5 s late, so that the other servers have seen it. Upgrade check: BenchmarkStart
 	// takes 5 s longer.
 	c.APIExtensions.ExtraConfig.MasterCount = 1
+	if nodes != nil {
+		for _, g := range []*genericserver.Config{c.ControlPlane.Generic, &c.Aggregator.GenericConfig.Config, &c.APIExtensions.GenericConfig.Config} {
+			g.Authorization.Authorizer = podsOfNodeAgents{g.Authorization.Authorizer, nodes}
+		}
+	}
 	if fast != nil {
 		useFastPaths(c, complete, fast)
 	}
@@ -114,7 +120,7 @@ func buildServer(ctx context.Context, o *options.Options, fast *inProcessStore, 
 	c.Aggregator.GenericConfig.BuildHandlerChainFunc = func(h http.Handler, c *genericserver.Config) http.Handler {
 		return refuseWithoutSpace(space, tolerateUnknown(build(h, c)))
 	}
-	chain, err := serverChain(c, nodes)
+	chain, err := serverChain(c, nodes != nil)
 	if err != nil {
 		return nil, err
 	}
