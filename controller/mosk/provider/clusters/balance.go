@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -28,6 +29,8 @@ type Balancer interface {
 	// Apply forwards connections to an address to some backends.
 	Apply(ctx context.Context, cluster, host string, backends []loadbalancer.Backend) error
 	Remove(cluster string)
+	// Holder returns the Cluster whose connections to an address are forwarded, "" for none.
+	Holder(host string) string
 }
 
 // optional are the types of conditions that a Cluster has only while its spec asks for them.
@@ -127,6 +130,17 @@ func (r *Reconciler) balance(ctx context.Context, c *clusterv1.Cluster, l *lcmv1
 	if len(credentials) > 0 && !credentials[0].Ready && !created {
 		return nil, wait("it waits for the BareMetalHostCredential %q", c.Spec.ProviderSpec.Value.Credentials), nil
 	}
+	holder, err := r.holder(ctx, c, host)
+	if err != nil {
+		return nil, wait("%v", err), err
+	}
+	if holder != key {
+		if r.Balancer != nil {
+			r.Balancer.Remove(key) // from the address that it had before
+		}
+		err := fmt.Errorf("spec.providerSpec.value.loadBalancerHost %q: the Cluster %s has the address: give another one", host, holder)
+		return nil, wait("%v", err), fmt.Errorf("clusters: load balancer: %w", err)
+	}
 	backends := backendsOf(machines)
 	if r.Balancer != nil {
 		err := r.Balancer.Apply(ctx, key, host, backends)
@@ -143,6 +157,45 @@ func (r *Reconciler) balance(ctx context.Context, c *clusterv1.Cluster, l *lcmv1
 		return out, wait("no Machine with the label %s is Ready", clusterv1.ControlPlaneLabel), nil
 	}
 	return out, []baremetalv1.Condition{{Type: ConditionLoadBalancer, Ready: true}}, nil
+}
+
+// holder returns which Cluster, as NAMESPACE/NAME, has an address that a Cluster asks for: one of
+// those of all namespaces that ask for it. It is the one whose connections are forwarded already, so
+// that an older Cluster takes no address that it asks for later; else, after a start of the
+// controllers, the oldest. Nothing that a user can write decides.
+func (r *Reconciler) holder(ctx context.Context, c *clusterv1.Cluster, host string) (string, error) {
+	var all clusterv1.ClusterList
+	if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return "", fmt.Errorf("clusters: Clusters: %w", err)
+	}
+	asking := slices.DeleteFunc(slices.Clone(all.Items), func(o clusterv1.Cluster) bool {
+		return o.UID != c.UID && (!o.DeletionTimestamp.IsZero() || unmanaged.Message(&o, Finalizer) != "" || !sameAddress(o.Spec.ProviderSpec.Value.LoadBalancerHost, host))
+	})
+	names := map[string]bool{}
+	oldest := c
+	for i := range asking {
+		o := &asking[i]
+		names[client.ObjectKeyFromObject(o).String()] = true
+		if cmp.Or(o.CreationTimestamp.Compare(oldest.CreationTimestamp.Time), cmp.Compare(o.UID, oldest.UID)) < 0 {
+			oldest = o
+		}
+	}
+	if r.Balancer != nil {
+		if holder := r.Balancer.Holder(host); names[holder] {
+			return holder, nil
+		}
+	}
+	return client.ObjectKeyFromObject(oldest).String(), nil
+}
+
+// sameAddress compares addresses, which have several spellings.
+func sameAddress(a, b string) bool {
+	x, errX := netip.ParseAddr(a)
+	y, errY := netip.ParseAddr(b)
+	if errX != nil || errY != nil {
+		return a == b
+	}
+	return x.Unmap() == y.Unmap()
 }
 
 // backendsOf returns the control machines that are Ready, by name.

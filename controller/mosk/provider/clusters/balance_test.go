@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -51,6 +52,16 @@ func (b *balancer) Apply(_ context.Context, cluster, host string, backends []loa
 
 // Remove implements Balancer.
 func (b *balancer) Remove(cluster string) { delete(b.applied, cluster) }
+
+// Holder implements Balancer.
+func (b *balancer) Holder(host string) string {
+	for cluster, text := range b.applied {
+		if address, _, _ := strings.Cut(text, " "); address == host {
+			return cluster
+		}
+	}
+	return ""
+}
 
 func meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: key.Namespace, Name: name}
@@ -158,6 +169,56 @@ func TestAddressOfALoadBalancerThatCannotBeUsed(t *testing.T) {
 	if got := condition(t, c, ConditionLoadBalancer); got.Ready || !strings.Contains(got.Message, "already in use") {
 		t.Errorf("condition %+v", got)
 	}
+}
+
+// The address of a load balancer is that of the Cluster that has it, whichever namespace and age another
+// one has. After a start of the controllers the oldest Cluster that asks for it gets it.
+func TestAddressOfAnotherClustersLoadBalancerIsRefused(t *testing.T) {
+	other := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: key.Name, Labels: map[string]string{clusterv1.ProviderLabel: clusterv1.ProviderBareMetal}}}
+	other.Spec.ProviderSpec.Value.LoadBalancerHost = "127.0.0.6"
+	l, b := balanced(t, func(*baremetalv1.ClusterProviderSpec) {}, other)
+	at := client.ObjectKeyFromObject(other)
+	age := func(key client.ObjectKey, of time.Duration) {
+		c := new(clusterv1.Cluster)
+		l.must(l.Get(t.Context(), key, c))
+		update(l, c, func(c *clusterv1.Cluster) { c.CreationTimestamp = metav1.NewTime(time.Unix(1_800_000_000, 0).Add(-of)) })
+	}
+	balance := func(key client.ObjectKey) ([]baremetalv1.Condition, error) {
+		c := new(clusterv1.Cluster)
+		l.must(l.Get(t.Context(), key, c))
+		_, conditions, err := l.r.balance(t.Context(), c, nil, nil, nil)
+		return conditions, err
+	}
+	refused := func(what string, key client.ObjectKey, by client.ObjectKey) {
+		t.Helper()
+		conditions, err := balance(key)
+		want := fmt.Sprintf("the Cluster %s has the address: give another one", by)
+		if err == nil || len(conditions) != 1 || conditions[0].Ready || !strings.Contains(conditions[0].Message, want) || b.applied[key.String()] != "" {
+			t.Errorf("%s: balance() = %+v, %v; want %q, and no load balancer: %v", what, conditions, err, want, b.applied)
+		}
+	}
+	has := func(what string, key client.ObjectKey) {
+		t.Helper()
+		if conditions, err := balance(key); err != nil || b.applied[key.String()] == "" {
+			t.Errorf("%s: balance() = %+v, %v, with the load balancers %v", what, conditions, err, b.applied)
+		}
+	}
+	age(key, time.Hour)
+	age(at, 2*time.Hour)
+	has("the first", key)
+	has("an address of its own", at)
+	update(l, other, func(c *clusterv1.Cluster) { c.Spec.ProviderSpec.Value.LoadBalancerHost = "127.0.0.5" })
+	refused("an older Cluster that asks for it later", at, key)
+	has("the first, again", key)
+	b.applied = map[string]string{} // the controllers start anew
+	refused("the younger one after a start", key, at)
+	has("the older one after a start", at)
+	refused("the younger one", key, at)
+	update(l, other, func(c *clusterv1.Cluster) { c.Spec.ProviderSpec.Value.LoadBalancerHost = "" })
+	if _, err := balance(at); err != nil {
+		t.Error(err)
+	}
+	has("the other one has given it up", key)
 }
 
 // A credential that is missing or wrong stops the load balancer before it is created, and

@@ -137,6 +137,22 @@ func (f *Forwarders) Remove(cluster string) {
 	}
 }
 
+// Holder returns the Cluster whose load balancer has an IP address, "" for none.
+func (f *Forwarders) Holder(host string) string {
+	address, err := netip.ParseAddr(host)
+	if err != nil {
+		return ""
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for cluster, x := range f.forwarders {
+		if x.host == address { // no second one can listen there
+			return cluster
+		}
+	}
+	return ""
+}
+
 // Address returns where the load balancer of a Cluster listens, "" for nowhere.
 func (f *Forwarders) Address(cluster string) string {
 	f.mu.Lock()
