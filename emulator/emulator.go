@@ -44,7 +44,6 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack"
 	"github.com/metalab-dev/metalab/emulator/rack/journal"
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
-	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
 // Fault is a fault rule: what goes wrong, where and when.
@@ -192,11 +191,7 @@ func (r *Rack) definition() (rackfile.Lab, error) {
 			return rackfile.Lab{}, errors.New("emulator: Rack.Definition: set hosts, profile and seed in it, not in Rack.Hosts, Rack.Profile and Rack.Seed")
 		}
 		const name = "Rack.Definition"
-		def, err := rackfile.Parse(name, []byte(r.Definition))
-		if err != nil {
-			return rackfile.Lab{}, err
-		}
-		return def, yamlfile.Locate(name, []byte(r.Definition), rack.CheckNames(rack.Models(r.Dir), &def))
+		return rackfile.Parse(name, []byte(r.Definition), func(l *rackfile.Lab) error { return rack.CheckNames(rack.Models(r.Dir), l) })
 	}
 	if r.Hosts < 0 {
 		return rackfile.Lab{}, fmt.Errorf("emulator: Rack.Hosts: %d: must not be negative", r.Hosts)

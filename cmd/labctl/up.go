@@ -25,6 +25,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/rack/control"
 	"github.com/metalab-dev/metalab/emulator/rack/rackfile"
 	"github.com/metalab-dev/metalab/emulator/rack/ssdp"
+	"github.com/metalab-dev/metalab/emulator/suggest"
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/lab"
 	"github.com/metalab-dev/metalab/scenarios/shards"
@@ -258,12 +259,9 @@ func (f *upFlags) define(c *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	r, err := rackfile.Parse(f.file, b)
-	if err != nil {
-		return err
-	}
 	from := rack.Beside(f.settings.Models, rack.Models(dir))
-	if err := yamlfile.Locate(f.file, b, rack.CheckNames(from, &r)); err != nil {
+	r, err := rackfile.Parse(f.file, b, func(l *rackfile.Lab) error { return rack.CheckNames(from, l) }, checkFamilies)
+	if err != nil {
 		return err
 	}
 	flags := f.settings
@@ -273,6 +271,17 @@ func (f *upFlags) define(c *cobra.Command, dir string) error {
 		f.settings.Speed = flags.Speed
 	}
 	return nil
+}
+
+// checkFamilies returns an error for each family of a rack file that does not exist.
+func checkFamilies(l *rackfile.Lab) error {
+	var errs []error
+	for i, family := range l.With {
+		if !slices.Contains(config.Families, family) {
+			errs = append(errs, yamlfile.Errorf(fmt.Sprintf("with[%d]", i), "%q: there is no such family: use one of %s%s", family, strings.Join(config.Families, ", "), suggest.DidYouMean(family, config.Families)))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // bring reads the models that are not built in.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -65,15 +66,22 @@ type modelKey struct{ profile, ipmi, quirks string }
 
 func modelKeyOf(h rackfile.Host) modelKey { return modelKey{h.Profile, h.IPMI, h.Quirks} }
 
-// CheckNames checks that the profiles and quirks that a rack names exist. from has
-// profiles in addition to the built-in ones; nil is none. The error joins a
-// yamlfile.Error for each that does not, by its field in a rack file, with the
+// CheckNames checks that the profiles, quirks and hosts that a rack names exist, and that BMCs
+// have the cipher suites. from has profiles in addition to the built-in ones; nil is none. The
+// error joins a yamlfile.Error for each that does not, by its field in a rack file, with the
 // names that are closest.
 func CheckNames(from fs.FS, of *rackfile.Lab) error {
 	var errs []error
 	for _, g := range of.Groups() {
 		if _, err := fs.Stat(Beside(from, fixtures.Profiles), "profiles/"+g.Profile+".yaml"); err != nil {
 			errs = append(errs, noProfile(g.Field+".profile", g.Profile, from))
+		} else if g.IPMI != nil && g.IPMI.Validate() == nil {
+			if _, record, err := ReadProfile(from, g.Profile); err == nil { // else starting the lab tells of the profile
+				if _, err := withIPMI(record, g.IPMI); err != nil {
+					field, text, _ := strings.Cut(err.Error(), ": ")
+					errs = append(errs, yamlfile.Errorf(g.Field+".ipmi."+field, "%s", text))
+				}
+			}
 		}
 		for i, text := range g.Quirks {
 			if _, err := quirk.Parse(text); err != nil {
@@ -81,7 +89,39 @@ func CheckNames(from fs.FS, of *rackfile.Lab) error {
 			}
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, checkBMCs(of)...)...)
+}
+
+// checkBMCs returns an error for each fault that is about no host: it would never apply.
+func checkBMCs(of *rackfile.Lab) (errs []error) {
+	if of.Total() > rackfile.MaxHosts { // which is another mistake
+		return nil
+	}
+	var names []string
+	for i, r := range of.Faults[:min(len(of.Faults), fault.MaxRules)] {
+		if _, there := of.Find(r.BMC); r.BMC == "" || there || of.Part != nil {
+			continue
+		}
+		if names == nil {
+			for _, h := range of.Each() {
+				names = append(names, h.Name)
+			}
+		}
+		matches := func(name string) bool { ok, err := path.Match(r.BMC, name); return ok || err != nil } // a wrong pattern is another mistake
+		if !slices.ContainsFunc(names, matches) {
+			errs = append(errs, yamlfile.Errorf(fmt.Sprintf("faults[%d].bmc", i), "%q matches no host: use one of %s%s", r.BMC, some(names), suggest.DidYouMean(r.BMC, names)))
+		}
+	}
+	return errs
+}
+
+// some lists names, of many the first ones.
+func some(names []string) string {
+	const most = 6
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // noProfile is the error about a profile that does not exist.

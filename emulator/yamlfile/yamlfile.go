@@ -11,6 +11,7 @@ package yamlfile
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -109,6 +110,49 @@ func (f *File) Locate(err error) error {
 		_ = f.Locate(errors.Unwrap(err))
 	}
 	return err
+}
+
+// All joins the errors of a file in the order of their lines: those of Decode, and those that
+// packages have found in the values. A field that could not be decoded has no value: what is
+// found there, above or below it is left out.
+func (f *File) All(decoded error, found ...error) error {
+	all := list(nil, decoded)
+	undecoded := len(all)
+	for _, e := range list(nil, f.Locate(errors.Join(found...))) {
+		if !slices.ContainsFunc(all[:undecoded], func(d *Error) bool {
+			return d.Field == "" || e.Field == "" || within(e.Field, d.Field) || within(d.Field, e.Field)
+		}) {
+			all = append(all, e)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *Error) int { return cmp.Compare(a.Line, b.Line) })
+	var out []error
+	for _, e := range all[:min(len(all), maxErrors)] {
+		out = append(out, e)
+	}
+	return errors.Join(out...)
+}
+
+// within reports whether a field is another one or a part of it.
+func within(field, of string) bool {
+	rest, ok := strings.CutPrefix(field, of)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// list appends each Error that err joins. An error of another type is one of the whole file.
+func list(out []*Error, err error) []*Error {
+	switch e := err.(type) { //nolint:errorlint // it visits every wrapped error itself
+	case nil:
+	case *Error:
+		out = append(out, e)
+	case interface{ Unwrap() []error }:
+		for _, each := range e.Unwrap() {
+			out = list(out, each)
+		}
+	default:
+		out = append(out, &Error{Text: e.Error()})
+	}
+	return out
 }
 
 // Locate is File.Locate for a file that has been read successfully before.

@@ -2,6 +2,7 @@ package yamlfile_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -193,6 +194,26 @@ func TestTakeHidesAKeyFromDecode(t *testing.T) {
 	var l lab
 	if err := errors.Join(f.Take("base", &base), f.Decode(&l)); err != nil || base != "generic" || l.Name != "a" {
 		t.Errorf("base %q, name %q, %v", base, l.Name, err)
+	}
+}
+
+// Mistakes in values are told with those of the form, by line, and none of a field without a value.
+func TestAllMistakesAreTold(t *testing.T) {
+	f, err := yamlfile.Read("f.yaml", []byte("name: a\nhosts:\n- {count: x}\n- {count: 1, colour: red}\n"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var l lab
+	err = f.All(f.Decode(&l), yamlfile.Errorf("hosts[0].count", "0: must be 1 or more"), errors.Join(yamlfile.Errorf("hosts[1].count", "1: is odd"), yamlfile.Errorf("name", "%q: is short", "a")), nil)
+	want := []string{`f.yaml:1: name: "a": is short`, `f.yaml:3: hosts[0].count: "x": must be an integer`, `f.yaml:4: hosts[1].colour: there is no such field`, `f.yaml:4: hosts[1].count: 1: is odd`}
+	lines := strings.Split(fmt.Sprint(err), "\n")
+	for i, w := range want {
+		if len(lines) != len(want) || !strings.HasPrefix(lines[i], w) {
+			t.Fatalf("All() =\n%v\nwant lines that begin with\n%s", err, strings.Join(want, "\n"))
+		}
+	}
+	if err := f.All(nil, nil); err != nil {
+		t.Errorf("All() of no mistakes = %v", err)
 	}
 }
 

@@ -38,6 +38,16 @@ const (
 	keyLength = 20 // bytes
 )
 
+// Validate returns an error that names a wrong field.
+func (i *IPMI) Validate() (err error) {
+	i.problems(func(ok bool, field, text string, args ...any) {
+		if !ok && err == nil {
+			err = fmt.Errorf("%s: "+text, append([]any{field}, args...)...)
+		}
+	})
+	return err
+}
+
 // problems calls need for each check, with the field below ipmi.
 func (i *IPMI) problems(need func(ok bool, field, text string, args ...any)) {
 	if i == nil {

@@ -12,16 +12,16 @@ import (
 )
 
 // Parse reads a rack file and fills in the defaults. The error joins a
-// yamlfile.Error for each mistake, with the name of the file, line and field.
-func Parse(file string, data []byte) (Lab, error) {
+// yamlfile.Error for each mistake, with the name of the file, line and field, in the order of
+// lines. The checks are of what a rack file alone does not tell, such as which profiles there
+// are; their errors are among the others.
+func Parse(file string, data []byte, checks ...func(*Lab) error) (Lab, error) {
 	f, err := yamlfile.Read(file, data, "kind: "+Kind)
 	if err != nil {
 		return Lab{}, err
 	}
 	var l Lab
-	if err := f.Decode(&l); err != nil {
-		return Lab{}, err
-	}
+	wrong := f.Decode(&l)
 	defaultCount := func(field string, groups []Group) {
 		for i := range groups {
 			// Only the file tells a count of 0 from none.
@@ -35,7 +35,11 @@ func Parse(file string, data []byte) (Lab, error) {
 		defaultCount(fmt.Sprintf("racks[%d].hosts", i), r.Hosts)
 	}
 	l.fill()
-	return l, f.Locate(errors.Join(l.problems(f)...))
+	found := l.problems(f)
+	for _, check := range checks {
+		found = append(found, check(&l))
+	}
+	return l, f.All(wrong, found...)
 }
 
 // Validate checks a definition. The error joins a yamlfile.Error for each
