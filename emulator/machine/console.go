@@ -80,7 +80,7 @@ type Break struct{}
 func (Break) apply(m *Machine, now time.Time) ([]Event, error) {
 	if m.st.Phase == Running {
 		t := m.terminal()
-		t.Break = now
+		t.Break = m.clientTime(now)
 		m.setTerminal(t)
 	}
 	return nil, nil
@@ -128,7 +128,7 @@ func (m *Machine) typeByte(now time.Time, b byte) []Event {
 	if at := t.Break; !at.IsZero() {
 		t.Break = time.Time{}
 		m.setTerminal(t)
-		if now.Sub(at) <= console.BreakTime {
+		if m.clientTime(now).Sub(at) <= console.BreakTime {
 			return m.sysRq(now, b)
 		}
 	}

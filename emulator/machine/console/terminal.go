@@ -10,8 +10,8 @@ import (
 const (
 	// MaxLine bounds a line that is typed, in bytes.
 	MaxLine = 255
-	// BreakTime is how long after a break the next byte is a command to the
-	// kernel (Linux: "magic SysRq").
+	// BreakTime is how long in client time after a break the next byte is a command to
+	// the kernel (Linux: "magic SysRq").
 	BreakTime = 5 * time.Second
 )
 
@@ -24,7 +24,7 @@ type Terminal struct {
 	User   string    `json:"user,omitempty"` // name that was given at the login prompt
 	Line   []byte    `json:"line,omitempty"`
 	Return bool      `json:"return,omitempty"` // the last byte was a carriage return: a line feed that follows belongs to it
-	Break  time.Time `json:"break,omitzero"`   // time of the last break; the next byte is for the kernel
+	Break  time.Time `json:"break,omitzero"`   // client time of the last break; the next byte is for the kernel
 }
 
 // WithTerminal returns the console with that terminal; c does not change.
