@@ -13,6 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/sol"
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/console"
 )
 
 // A SOL connection's timers use real time, like everything that goes over a
@@ -33,6 +34,7 @@ const solIdle = 45 * time.Second
 type solConnection struct {
 	session *session.Session
 	link    *sol.Link
+	output  *backlog
 	socket  command.Sender
 	local   netip.AddrPort // address that the client has reached
 	wake    chan struct{}
@@ -100,14 +102,18 @@ func (s *Service) activateSOL(st *bmcState, sess *session.Session, c command.Cli
 	}
 	v := st.Host.Machine()
 	ctx, end := context.WithCancel(context.Background())
+	from := v.Console.LineStart()
 	a := &solConnection{
-		session: sess, link: sol.New(solConfig(st.Host.BMC().SOL()), v.Console.LineStart(), command.SerialAvailable(v)),
+		session: sess, link: sol.New(solConfig(st.Host.BMC().SOL()), from, command.SerialAvailable(v)), output: newBacklog(v.Console, from),
 		socket: c.Socket, local: c.Local, wake: make(chan struct{}, 1), cancel: end,
 	}
 	st.sol = a
 	stop := func() {}
 	if s.c.WatchConsole != nil {
-		stop = s.c.WatchConsole(st.Host, a.notify)
+		stop = s.c.WatchConsole(st.Host, func() {
+			a.output.add(st.console)
+			a.notify()
+		})
 	}
 	s.mutations.Go(func() {
 		defer stop()
@@ -136,6 +142,9 @@ func (s *Service) keepSOLSessionAlive(st *bmcState, client time.Time) {
 		a.notify()
 	}
 }
+
+// console returns the console of the machine as it is now.
+func (st *bmcState) console() *console.Console { return st.Host.Machine().Console }
 
 // notify makes the connection check for changes. It does not block.
 func (a *solConnection) notify() {
@@ -191,9 +200,11 @@ func (s *Service) runSOL(ctx context.Context, st *bmcState, a *solConnection) {
 // sendSOL sends what the link has to send now.
 func (s *Service) sendSOL(st *bmcState, a *solConnection, now time.Time) {
 	v := st.Host.Machine()
-	for _, p := range a.link.Send(now, v.Console, command.SerialAvailable(v)) {
+	a.output.add(st.console)
+	for _, p := range a.link.Send(now, a.output, command.SerialAvailable(v)) {
 		s.sendSOLPayload(st, a, p)
 	}
+	a.output.forget(a.link.Next())
 }
 
 // sendSOLPayload sends one payload of a link.
@@ -235,7 +246,8 @@ func (s *Service) receiveSOL(st *bmcState, got session.Received) (act func()) {
 		return nil
 	}
 	now, v := clock.Wall(), st.Host.Machine()
-	in := a.link.Receive(now, p, v.Console)
+	a.output.add(st.console)
+	in := a.link.Receive(now, p, a.output)
 	if in.Text == nil && !in.Break {
 		s.sendSOLPayload(st, a, a.link.Answer(p, 0, command.SerialAvailable(v)))
 		s.sendSOL(st, a, now)

@@ -64,6 +64,9 @@ type packet struct {
 // machine can take characters.
 func New(c Config, from uint64, open bool) *Link { return &Link{c: c, next: from, open: open} }
 
+// Next returns the number of the first byte of the screen that was not sent.
+func (l *Link) Next() uint64 { return l.next }
+
 // Set changes the link's configuration.
 func (l *Link) Set(c Config) { l.c = c }
 
