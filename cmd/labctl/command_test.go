@@ -74,7 +74,7 @@ func TestPowerOfSeveralHosts(t *testing.T) {
 		check(t, l.Dir(), tt.want, tt.args...)
 	}
 	dir := t.TempDir()
-	check(t, dir, outcome{1, "", "labctl: no lab is running in " + dir + ": start it with labctl up\n"}, "host", "power", "node-*", "On")
+	check(t, dir, outcome{1, "", "labctl: no lab is running in " + dir + ": start it with labctl --state " + dir + " up\n"}, "host", "power", "node-*", "On")
 }
 
 // In JSON and YAML, results of several hosts are a list of hosts, or an object by host where

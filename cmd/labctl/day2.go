@@ -288,7 +288,7 @@ func (d *day2) changes(ctx context.Context, st control.Status) error {
 			fmt.Fprintf(d.out, "  %s %s\n", c.Change, c.Path)
 		}
 	}
-	fmt.Fprintf(d.out, `
+	d.o.say(d.out, `
 The lab is still up: labctl down ends it. Its objects are in %s; see for yourself:
   export KUBECONFIG=%s
   labctl kubectl get clusters,machines,lcmclusters,lcmmachines,hocm,hoc,bmh

@@ -178,7 +178,7 @@ func epilogue(ctx context.Context, o *options, name string, out io.Writer) error
 	}
 	for _, h := range hosts {
 		if h.Name == name {
-			fmt.Fprintf(out, "\n%s is provisioned; its power is %s. The lab is still up: labctl down ends it.\n", name, h.Power)
+			o.say(out, "\n%s is provisioned; its power is %s. The lab is still up: labctl down ends it.\n", name, h.Power)
 		}
 	}
 	fmt.Fprintf(out, "  export KUBECONFIG=%s\n", st.Kubeconfig)

@@ -305,7 +305,7 @@ func (d *elementalDemo) files(ctx context.Context) error {
 			}
 		}
 	}
-	fmt.Fprintf(d.out, `
+	d.o.say(d.out, `
 The lab is still up: labctl down ends it. See for yourself:
   export KUBECONFIG=%s
   labctl elemental ls
@@ -318,7 +318,7 @@ The lab is still up: labctl down ends it. See for yourself:
 
 // kubectl shows objects as kubectl does.
 func (d *elementalDemo) kubectl(ctx context.Context, kinds string) error {
-	fmt.Fprintf(d.out, "\n$ labctl kubectl get %s\n", kinds)
+	d.o.say(d.out, "\n$ labctl kubectl get %s\n", kinds)
 	self, err := os.Executable()
 	if err != nil {
 		return err

@@ -96,7 +96,7 @@ func launch(ctx context.Context, o *options, args []string, progress io.Writer) 
 	}
 	err = child.Wait()
 	if ctx.Err() != nil {
-		return goodbye(ctx, progress, context.Cause(ctx), "Goodbye. The lab in %s had not come up yet, and is stopped: labctl up starts it again.", o.state)
+		return o.goodbye(ctx, progress, context.Cause(ctx), "Goodbye. The lab in %s had not come up yet, and is stopped: labctl up starts it again.", o.state)
 	}
 	if e, last := crash.Last(o.state); last == nil && e != nil && e.PID == child.Process.Pid && e.Report != "" {
 		return fmt.Errorf("the lab did not come up: %s: %s", e, e.Fix) // the log ends with the stack

@@ -130,7 +130,7 @@ func networkBoot(ctx context.Context, o *options, kube client.Client, r *element
 	if err := kube.Patch(ctx, r, client.MergeFrom(before)); err != nil {
 		return err
 	}
-	if err := awaitNetworkBoot(ctx, kube, r, len(macs)); err != nil {
+	if err := awaitNetworkBoot(ctx, kube, r, len(macs), o.state); err != nil {
 		return err
 	}
 	for _, name := range servers {
@@ -142,9 +142,9 @@ func networkBoot(ctx context.Context, o *options, kube client.Client, r *element
 }
 
 // awaitNetworkBoot waits until the network offers the seed of a registration to so many NICs.
-func awaitNetworkBoot(ctx context.Context, kube client.Client, r *elementalv1.ElementalRegistration, nics int) error {
+func awaitNetworkBoot(ctx context.Context, kube client.Client, r *elementalv1.ElementalRegistration, nics int, state string) error {
 	const poll, patience = 100 * time.Millisecond, time.Minute
-	last := "its controller has not answered: see labctl logs"
+	last := "its controller has not answered: see " + filepath.Join(state, lab.LogFile)
 	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
 		if err := kube.Get(ctx, client.ObjectKeyFromObject(r), r); err != nil {
 			return false, err

@@ -62,11 +62,11 @@ func byContext(ctx context.Context, err error) bool {
 
 // goodbye prints text when a signal has ended ctx, and then returns the exit status of a signal in
 // place of an error that only repeats it.
-func goodbye(ctx context.Context, w io.Writer, err error, text string, args ...any) error {
+func (o *options) goodbye(ctx context.Context, w io.Writer, err error, text string, args ...any) error {
 	if ctx.Err() == nil || !byContext(ctx, err) {
 		return err
 	}
-	fmt.Fprintf(w, "\n"+text+"\n", args...)
+	o.say(w, "\n"+text+"\n", args...)
 	if err == nil {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (o *options) staysUp(c *cobra.Command) *cobra.Command {
 			if running, failed := rack.Running(o.state); failed != nil || !running {
 				return err
 			}
-			return goodbye(c.Context(), c.ErrOrStderr(), err, "Goodbye. The lab in %s is still up: labctl down ends it.", o.state)
+			return o.goodbye(c.Context(), c.ErrOrStderr(), err, "Goodbye. The lab in %s is still up: labctl down ends it.", o.state)
 		}
 	}
 	return c
@@ -132,7 +132,7 @@ func (o *options) explain(err error) error {
 		return &endedError{dir: o.state, cause: "it is starting or stopping: try again in a moment", err: err}
 	}
 	if lab.KubeRuns(o.state) {
-		return &endedError{dir: o.state, cause: "labctl kube runs its Kubernetes API alone, without servers: labctl kubectl --kubeconfig " + filepath.Join(o.state, lab.KubeDir, "kubeconfig") + " talks to it", err: err}
+		return &endedError{dir: o.state, cause: "its Kubernetes API runs alone, without servers: labctl kubectl --kubeconfig " + filepath.Join(o.state, lab.KubeDir, "kubeconfig") + " talks to it", err: err}
 	}
 	if e := o.ending(); e != nil {
 		return &endedError{dir: o.state, cause: fmt.Sprintf("%s: %s", e, e.Fix), err: err}

@@ -112,7 +112,7 @@ lead to is not. A state directory that is a link itself stays, and the one it le
 		RunE: func(c *cobra.Command, _ []string) error {
 			err := control.NewClient(o.state).Down(c.Context())
 			if running, failed := rack.Running(o.state); errors.Is(err, control.ErrNoLab) && !remove && failed == nil && !running && lab.HoldsLab(o.state) {
-				fmt.Fprintf(c.ErrOrStderr(), "The lab in %s is stopped already: labctl up starts it again.\n", o.state)
+				o.say(c.ErrOrStderr(), "The lab in %s is stopped already: labctl up starts it again.\n", o.state)
 				return nil
 			}
 			if err != nil && !(remove && errors.Is(err, control.ErrNoLab)) {
@@ -120,7 +120,7 @@ lead to is not. A state directory that is a link itself stays, and the one it le
 			}
 			out := c.ErrOrStderr()
 			if !remove {
-				fmt.Fprintf(out, "The lab in %s is stopped: labctl up starts it again.\n", o.state)
+				o.say(out, "The lab in %s is stopped: labctl up starts it again.\n", o.state)
 				return nil
 			}
 			if !lab.HoldsLab(o.state) {

@@ -363,7 +363,7 @@ func (d *layering) proof(ctx context.Context, st control.Status, host string) er
 			return fmt.Errorf("%s is a local file of %s: it should be the image's", x.Path, host)
 		}
 	}
-	fmt.Fprintf(d.out, `
+	d.o.say(d.out, `
 No file of the configuration is a local file of the node: all come from the image.
 
 The lab is still up: labctl down ends it. See for yourself:

@@ -20,6 +20,7 @@ type options struct {
 	// explicit means that --state was given: the lab in it is meant to last.
 	explicit bool
 	cluster  clusterFlags
+	root     *cobra.Command // labctl itself
 }
 
 // foreign are flags that Kubernetes' libraries add to every program. kubectl has
@@ -63,6 +64,8 @@ command line.`,
 	usage.Strict(root)
 	o.explainEnds(root)
 	o.leaveCluster(root)
+	o.nameLab(root)
+	o.root = root
 	return root
 }
 

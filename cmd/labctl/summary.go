@@ -42,17 +42,12 @@ func summary(ctx context.Context, o *options, out io.Writer) error {
 		return err
 	}
 	if n := len(hosts) - len(shown); n > 0 {
-		fmt.Fprintf(out, "and %d more: labctl hosts\n", n)
+		o.say(out, "and %d more: labctl hosts\n", n)
 	}
 	if len(hosts) == 0 {
 		return nil
 	}
-	command := os.Args[0] // as the user called it
-	if o.state != "" {
-		if def, err := defaultState(); err != nil || def != o.state {
-			command += " --state " + o.state
-		}
-	}
+	command := os.Args[0] + o.labFlags() // as the user called it
 	fmt.Fprintf(out, "\nCertificate authority of the BMCs: %s\n", hosts[0].CAFile)
 	fmt.Fprintf(out, "  curl --cacert %s -u %s:%s %s\n", hosts[0].CAFile, hosts[0].Username, hosts[0].Password, hosts[0].Redfish)
 	if st.Kubeconfig == "" {

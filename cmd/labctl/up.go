@@ -448,9 +448,9 @@ func (f *upFlags) run(ctx context.Context, o *options, s lab.Settings, out, prog
 	case f.ready > 0 || f.remote != nil: // the process that has started this one says goodbye
 		return err
 	case !started:
-		return goodbye(ctx, progress, err, "Goodbye. The lab in %s had not come up yet, and is stopped: labctl up starts it again.", o.state)
+		return o.goodbye(ctx, progress, err, "Goodbye. The lab in %s had not come up yet, and is stopped: labctl up starts it again.", o.state)
 	}
-	return goodbye(ctx, progress, err, "Goodbye. The lab in %s is stopped: labctl up starts it again.", o.state)
+	return o.goodbye(ctx, progress, err, "Goodbye. The lab in %s is stopped: labctl up starts it again.", o.state)
 }
 
 // keepUp starts the lab and keeps it up until ctx ends or it fails.
