@@ -49,15 +49,15 @@ func (l *stepLimit) check(now moment, sign string, busy bool) error {
 	if busy || sign != l.sign {
 		l.sign, l.changed = sign, now
 	}
-	inLab, real, rested := now.lab.Sub(l.began.lab), now.real.Sub(l.began.real), now.real.Sub(l.changed.real)
+	inLab, inReal, rested := now.lab.Sub(l.began.lab), now.real.Sub(l.began.real), now.real.Sub(l.changed.real)
 	switch {
 	case rested < l.most/restShare:
-		if real >= 2*l.most {
-			return fmt.Errorf("%w: the lab never came to rest in %s of real time", patience.ErrLimit, round(real))
+		if inReal >= 2*l.most {
+			return fmt.Errorf("%w: the lab never came to rest in %s of real time", patience.ErrLimit, round(inReal))
 		}
 	case l.lab > 0 && inLab >= l.lab:
 		return fmt.Errorf("%w: the step's limit is %s of the lab's time (labctl features --limit), and nothing has changed for %s of real time", patience.ErrLimit, l.lab, round(rested))
-	case real >= l.most:
+	case inReal >= l.most:
 		return fmt.Errorf("%w: it is %s of real time (%s multiplies it), and nothing has changed for %s", patience.ErrLimit, l.most, patience.Env, round(rested))
 	}
 	return nil
