@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -114,9 +115,15 @@ func awaitEnds(pids []int) {
 	})
 }
 
+// holding is held by hold: of two at once the second would take the processes that the first has
+// stopped for ones that were stopped before, and leave them so.
+var holding sync.Mutex
+
 // hold stops all processes while do runs. The kernel gives SIGSTOP to all at once, and to what they
 // are about to fork (kill(2), pid -1). Those that were stopped before stay so.
 func hold(do func()) {
+	holding.Lock()
+	defer holding.Unlock()
 	was := map[int]bool{}
 	for _, q := range processes() {
 		f := statFields(q)
