@@ -177,8 +177,7 @@ func writePage(to outfile.File, results string, recorded []steps.Recorded) error
 
 // isPage reports whether a file is the page of an earlier run.
 func isPage(name string) bool {
-	b, err := os.ReadFile(name)
-	return err == nil && bytes.Contains(b, []byte(`<meta name="generator" content="labctl features">`))
+	return outfile.Contains(name, `<meta name="generator" content="labctl features">`)
 }
 
 func formats() string {

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -183,8 +181,7 @@ func noRegistration(ctx context.Context, kube client.Client, namespace, name str
 
 // isSeed reports whether a file is the medium of a registration: it starts the unit that registers.
 func isSeed(name string) bool {
-	b, err := os.ReadFile(name)
-	return err == nil && bytes.Contains(b, []byte(elementalsim.SeedUnit))
+	return outfile.Contains(name, elementalsim.SeedUnit)
 }
 
 // seedFile is the name of the medium of a registration on the lab's image server.

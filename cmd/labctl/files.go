@@ -255,6 +255,9 @@ func copyFromHost(c *cobra.Command, lab *control.Client, host, name, to string, 
 // same reports whether a file has a content already: to copy it again loses nothing.
 func same(content []byte) func(string) bool {
 	return func(name string) bool {
+		if st, err := os.Stat(name); err != nil || st.Size() != int64(len(content)) {
+			return false
+		}
 		b, err := os.ReadFile(name)
 		return err == nil && bytes.Equal(b, content)
 	}

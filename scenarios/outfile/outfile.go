@@ -4,6 +4,7 @@
 package outfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,27 @@ type File struct {
 	Force bool
 	// Fix says what helps when the file is somebody else's; "" is to name another file or --force.
 	Fix string
+}
+
+// Contains reports whether a file has a text, for Made: the file may be as large as a disk.
+func Contains(path, text string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	buf, kept := make([]byte, 1<<16), 0 // kept bytes of the last read may begin the text
+	for {
+		n, err := f.Read(buf[kept:])
+		if bytes.Contains(buf[:kept+n], []byte(text)) {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+		from := max(0, kept+n-(len(text)-1))
+		kept = copy(buf, buf[from:kept+n])
+	}
 }
 
 // Check returns an error when something is there that Write does not replace. Commands call it
@@ -73,7 +95,7 @@ func of(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// target returns the path without links, and what is there; nil for nothing.
+// target returns the path without links, and the file there; nil for none.
 func (f File) target() (string, fs.FileInfo, error) {
 	if _, err := os.Lstat(f.Path); errors.Is(err, fs.ErrNotExist) {
 		return f.Path, nil, nil

@@ -148,3 +148,24 @@ func TestTreeIsWrittenWholeOrNotAtAll(t *testing.T) {
 		t.Errorf("Check() of a directory that is a file = %v", err)
 	}
 }
+
+func TestContains(t *testing.T) {
+	const text = "a sign"
+	for _, before := range []int{0, 1<<16 - 7, 1<<16 - 6, 1<<16 - 1, 1 << 16, 3<<16 - 3} {
+		for _, tt := range []struct {
+			in   string
+			want bool
+		}{{text, true}, {text + "x", true}, {"a sig", false}, {"a sigX", false}} {
+			path := filepath.Join(t.TempDir(), "a")
+			if err := os.WriteFile(path, []byte(strings.Repeat("a", before)+tt.in), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := Contains(path, text); got != tt.want {
+				t.Errorf("%q after %d bytes: %v, want %v", tt.in, before, got, tt.want)
+			}
+		}
+	}
+	if Contains(filepath.Join(t.TempDir(), "none"), text) {
+		t.Error("a file that is not there has the text")
+	}
+}
