@@ -131,8 +131,8 @@ func (e element) junit() junitCase {
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 
-// Reason returns why a step has failed: its own error, and then what the hook that runs after a
-// scenario adds, which godog puts before it.
+// Reason returns the error of a step, and then that of the hook that runs after a scenario, which
+// godog puts before it.
 func (r result) Reason() string { return reason(r.Result.Error) }
 
 // reason turns an error of godog's around.

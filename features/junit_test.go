@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// junitSchema is what the schema of Jenkins' xUnit plugin for JUnit (junit-10.xsd), which
-// others follow, allows of what is written: the elements in an element, in this order, and its
-// attributes.
+// junitSchema repeats the rules for JUnit of Jenkins' xUnit plugin (junit-10.xsd), which others
+// follow, for the elements that the runner writes: the elements in one, in this order, and its
+// attributes. It was written after the schema by hand.
 var junitSchema = map[string]struct {
 	within, required, optional []string
 }{

@@ -160,8 +160,8 @@ func (t *treeCopy) from(ctx context.Context, host, name, target string, force bo
 	return nil
 }
 
-// list returns all that is in a directory of a server, each directory before what is in it, with
-// names relative to it.
+// list returns the entries of a directory of a server and of all directories below it, each
+// directory before its entries, with names relative to it.
 func (t *treeCopy) list(ctx context.Context, host, name string) (all []control.FileEntry, err error) {
 	for left := []string{"."}; len(left) > 0; {
 		at := left[len(left)-1]

@@ -166,7 +166,7 @@ func TestCopiesReplaceNoFilesOfOthers(t *testing.T) {
 		if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
 			t.Errorf("%s: a refused copy has changed (-before +after):\n%s", name, diff)
 		}
-		for _, force := range []bool{true, false} { // and again over what is the same
+		for _, force := range []bool{true, false} { // and again over the same content
 			if err := c.from(t.Context(), "node-0", "/x", filepath.Dir(dir), force); err != nil {
 				t.Errorf("%s: from() with force %t = %v", name, force, err)
 			}

@@ -31,7 +31,7 @@ func (p podsOfNodeAgents) Authorize(ctx context.Context, a authorizer.Attributes
 	}
 	switch a.GetVerb() {
 	case "list", "watch", "deletecollection":
-	default: // the admission plugin looks at what is written; their role has no get
+	default: // the admission plugin judges writes; their role has no get
 		return decision, why, err
 	}
 	account := a.GetUser().GetName()

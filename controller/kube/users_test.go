@@ -13,8 +13,8 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/patience"
 )
 
-// tenantOf returns a client of the user "tenant", who has rules in namespaces. It returns when the
-// authorizer has them, which learns of roles by a watch.
+// tenantOf gives the user "tenant" rules in namespaces, and returns a client of that user once the
+// authorizer knows the rules: it reads roles by a watch.
 func tenantOf(t *testing.T, config *rest.Config, rules map[string][]rbacv1.PolicyRule) client.Client {
 	t.Helper()
 	admin := clientFor(t, config)

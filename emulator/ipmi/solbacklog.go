@@ -6,8 +6,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/console"
 )
 
-// maxBacklog is the most output, in bytes, that waits for a console: what a serial port of
-// 115.2 kbit/s prints in a minute and a half.
+// maxBacklog bounds the output, in bytes, that waits for a console. A serial port of 115.2 kbit/s
+// prints as much in a minute and a half.
 const maxBacklog = 1 << 20
 
 // backlog implements sol.Screen. It keeps a machine's output until the console has taken it:

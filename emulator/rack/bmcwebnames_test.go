@@ -106,7 +106,7 @@ func writeBmcwebNames(t *testing.T, root, commit string) {
 }
 
 // bmcwebProperties returns the names that bmcweb has for each type of resource: those in
-// the files that make the type, and in what they include.
+// the files that make the type, and in those that they include.
 func bmcwebProperties(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	files := map[string]bmcwebFile{}

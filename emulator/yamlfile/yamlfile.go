@@ -113,8 +113,8 @@ func (f *File) Locate(err error) error {
 }
 
 // All joins the errors of a file in the order of their lines: those of Decode, and those that
-// packages have found in the values. A field that could not be decoded has no value: what is
-// found there, above or below it is left out.
+// packages have found in the values. A field that could not be decoded has no value: All
+// leaves out the findings there, above and below it.
 func (f *File) All(decoded error, found ...error) error {
 	all := list(nil, decoded)
 	undecoded := len(all)

@@ -79,7 +79,7 @@ func round(d time.Duration) time.Duration {
 	return d.Round(time.Second)
 }
 
-// watchedLab is what a step that waits sees of its lab beside its effect.
+// watchedLab tells a step that waits whether its lab makes progress.
 type watchedLab struct {
 	lab    *lab.Lab // nil: the scenario has none
 	kube   client.Client

@@ -2,8 +2,8 @@ package openbmc
 
 import "github.com/metalab-dev/metalab/emulator/dialect"
 
-// absent returns what no response of bmcweb has [V]: no file of redfish-core that makes the
-// type has a literal with the name, nor what it includes (7debb89). The comment behind a type
+// absent removes the properties that no response of bmcweb has [V]: no file of redfish-core that
+// makes the type has a literal with the name, and no file that it includes (7debb89). The comment behind a type
 // names the file that makes its resources. The list of the names is
 // emulator/rack/testdata/bmcweb.txt.
 func absent() []dialect.Transform {

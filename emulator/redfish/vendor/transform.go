@@ -69,8 +69,8 @@ func (f *presentation) applyTransforms(o resource.Object, s *sources) {
 	f.showActions(o, self)
 }
 
-// omitUnwritable removes from WriteableProperties what a PATCH may not have by the vendor's
-// rules.
+// omitUnwritable removes from WriteableProperties the properties that the vendor's rules refuse in
+// a PATCH.
 func (f *presentation) omitUnwritable(o resource.Object, resourceType, self string) {
 	for _, r := range f.unwritable {
 		if r.ResourceType != "" && r.ResourceType != resourceType || r.uri != nil && !r.uri.covers(self) {
