@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// TestEveryWallHasATest reads the table of walls.md: each controller that is not open names tests, or
-// functions of tests, that exist.
+// TestEveryWallHasATest reads the table of walls.md: each row names tests, or functions of tests, that
+// exist.
 func TestEveryWallHasATest(t *testing.T) {
 	known := declarations(t)
-	covered, open := 0, 0
+	covered := 0
 	for line := range strings.SplitSeq(read(t, "docs/walls.md"), "\n") {
 		cells := strings.Split(strings.Trim(line, "| "), " | ")
 		if !strings.HasPrefix(line, "| ") || strings.Count(line, " |") != 5 || cells[0] == "controller" {
@@ -17,10 +17,8 @@ func TestEveryWallHasATest(t *testing.T) {
 		}
 		names := inline.FindAllStringSubmatch(line[strings.LastIndex(strings.TrimSuffix(line, " |"), " |"):], -1)
 		switch {
-		case strings.HasPrefix(strings.TrimSpace(cells[3]), "open: "):
-			open++
 		case len(names) == 0:
-			t.Errorf("%s: %s: the row names no test, and is not open", cells[0], cells[2])
+			t.Errorf("%s: %s: the row names no test", cells[0], cells[2])
 		default:
 			covered++
 		}
@@ -30,7 +28,7 @@ func TestEveryWallHasATest(t *testing.T) {
 			}
 		}
 	}
-	if covered < 15 || open == 0 {
-		t.Errorf("%d rows are covered, %d open: the table has another form", covered, open)
+	if covered < 20 {
+		t.Errorf("%d rows are covered: the table has another form", covered)
 	}
 }

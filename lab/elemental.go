@@ -29,9 +29,10 @@ func runElemental(ctx context.Context, y *systems, x *system, args []string) err
 		return err
 	}
 	image, server := y.image(), x.host.Name()
-	plugin := elementalsim.Config{Devices: systemOf(x.host, x.os.Boot, ""), Image: image, Checksum: image + ".sha256", CompatReset: a.CompatReset}
+	hardware := systemOf(x.host, x.os.Boot, "")
+	plugin := elementalsim.Config{Devices: hardware, Image: image, Checksum: image + ".sha256", CompatReset: a.CompatReset}
 	err = elemental.Execute(ctx, command, elemental.Config{
-		System:  fillable{x.Host(), func() bool { return y.trouble(server).Full }},
+		System:  elementalSystem{x.Host(), func() bool { return y.trouble(server).Full }, hardware},
 		Now:     func() time.Time { return time.Now().Add(y.trouble(server).Skew) },
 		Version: build.Read().Version, Broker: x.broker,
 		// Tokens are dated in real time, and polls take the slower of lab time and real time.

@@ -4,8 +4,10 @@ import (
 	"crypto/tls"
 	"encoding/pem"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -35,14 +37,24 @@ func (y *systems) trouble(host string) Trouble {
 	return y.failures[host]
 }
 
-// fillable is a system whose file systems may have no room.
-type fillable struct {
+// elementalSystem is a system for its Elemental agent: its file systems may have no room, and its kernel shows
+// the server's hardware in /sys.
+type elementalSystem struct {
 	elemental.System
-	full func() bool
+	full     func() bool
+	hardware sys.System
+}
+
+// ReadFile implements elemental.System.
+func (f elementalSystem) ReadFile(name string) ([]byte, error) {
+	if strings.HasPrefix(name, "/sys/") {
+		return fs.ReadFile(f.hardware.FS(), strings.TrimPrefix(name, "/"))
+	}
+	return f.System.ReadFile(name)
 }
 
 // Put implements elemental.System.
-func (f fillable) Put(files ...sys.File) error {
+func (f elementalSystem) Put(files ...sys.File) error {
 	if len(files) > 0 && f.full() {
 		return &os.PathError{Op: "write", Path: files[0].Name, Err: syscall.ENOSPC}
 	}

@@ -111,7 +111,7 @@ func (x *system) nodeFacts(ctx context.Context) (f node.Facts, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kubelet does without
 		return f, err
 	}
-	f.Serial, f.MachineID = x.host.Machine().Identity.UUID, strings.TrimSpace(string(machineID))
+	f.UUID, f.MachineID = x.host.Machine().Identity.UUID, strings.TrimSpace(string(machineID))
 	f.Addresses = nicAddresses(hw.NICs)
 	return f, nil
 }

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"strings"
 
 	"github.com/google/uuid"
 
+	"github.com/metalab-dev/metalab/agent/nodeaccount"
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
@@ -72,7 +74,18 @@ func (a *agent) register(ctx context.Context) (File, error) {
 	case !errors.As(err, new(*statusError)):
 		return File{}, err
 	}
-	err = a.api.create(ctx, createRequest{Name: a.name, Annotations: r.HostAnnotations, Labels: r.HostLabels, PubKey: string(a.api.identity.public)})
+	id, err := a.systemUUID()
+	if err != nil {
+		return File{}, err
+	}
+	annotations := maps.Clone(r.HostAnnotations)
+	if id != "" {
+		if annotations == nil {
+			annotations = make(map[string]string)
+		}
+		annotations[nodeaccount.SystemUUID] = id
+	}
+	err = a.api.create(ctx, createRequest{Name: a.name, Annotations: annotations, Labels: r.HostLabels, PubKey: string(a.api.identity.public)})
 	if hasStatus(err, http.StatusConflict) { // another key has this name
 		a.name = ""
 		if rerr := a.System.Remove(a.path(nameName)); rerr != nil {
@@ -80,6 +93,16 @@ func (a *agent) register(ctx context.Context) (File, error) {
 		}
 	}
 	return next, err
+}
+
+// systemUUID returns the UUID of the server as a kubelet writes it to its Node, "" when its firmware has
+// none.
+func (a *agent) systemUUID() (string, error) {
+	b, err := a.System.ReadFile("/sys/class/dmi/id/product_uuid")
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return strings.ToLower(strings.TrimSpace(string(b))), err
 }
 
 // chooseName returns the name of a server. It is stored before it is used: a server whose

@@ -129,6 +129,22 @@ func TestSecondRegistrationFindsTheHost(t *testing.T) {
 	})
 }
 
+// The host tells the UUID of its server, by which it has the Node of its kubelet in an API that others share.
+func TestHostTellsTheUUIDOfItsServer(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a, s := newAPI(t, registrationWith("")), newServer(t)
+		s.seed("")
+		s.put("/sys/class/dmi/id/product_uuid", "30C5E6A2-2B1E-5D3A-9D0A-7C1F6D2F0B11\n")
+		if err := elemental.Register(bounded(t), config(a, s), false); err != nil {
+			t.Fatal(err)
+		}
+		const want = `"annotations":{"metalab.dev/system-uuid":"30c5e6a2-2b1e-5d3a-9d0a-7c1f6d2f0b11","note":"x"}`
+		if i := slices.Index(a.requests, "POST"); i < 0 || !strings.Contains(a.bodies[i], want) {
+			t.Errorf("requests %q with bodies %q, want a POST with %s", a.requests, a.bodies, want)
+		}
+	})
+}
+
 // E-10: a server that is down is tried once per reconciliation.
 func TestRegistrationWaitsForTheServer(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

@@ -1,7 +1,7 @@
 // Package nodeaccount has the names of the service accounts of node agents in a lab's API, and of the
-// annotation by which a Node tells its agent's account. The agent in guest/node writes the annotation, the
-// API in controller/kube limits the accounts, and the families' controllers find by it which machine a
-// Node is. The manifest controller/config/nodes/agents.yaml has the names, too.
+// annotations by which a Node tells its agent's account, and a host its server. The agent in guest/node writes
+// the first, the API in controller/kube limits the accounts, and the families' controllers find by them which
+// machine a Node is. The manifest controller/config/nodes/agents.yaml has the names, too.
 package nodeaccount
 
 import "strings"
@@ -9,6 +9,11 @@ import "strings"
 // Annotation of a Node is the user that its agent has registered it as. The API of a lab lets an agent
 // write no other user there.
 const Annotation = "metalab.dev/node-agent"
+
+// SystemUUID is the annotation of an ElementalHost that tells the UUID of its server (SMBIOS, "System
+// Information"), in lower case: a kubelet writes it to its Node, status.nodeInfo.systemUUID. A host and a
+// Node of one name in an API that several Clusters share are one server by it.
+const SystemUUID = "metalab.dev/system-uuid"
 
 const (
 	// Named is the namespace of the accounts that have the names of their Nodes.

@@ -220,7 +220,7 @@ func (p *pass) provide(ctx context.Context, cluster *capi.Cluster, machine clien
 	if p.m.Spec.ProviderID == nil || *p.m.Spec.ProviderID != id {
 		nodes, err := p.workload(ctx, cluster)
 		if err == nil {
-			err = provideNode(ctx, nodes, h.Name, id, machine)
+			err = provideNode(ctx, nodes, h, machine, nodes == p.Local)
 		}
 		if errors.Is(err, errNoNode) {
 			p.fail(elementalv1.ProviderIDReady, elementalv1.NodeNotFoundReason, capi.ConditionSeverityError, "Downstream cluster node '%s' is not found.", h.Name)

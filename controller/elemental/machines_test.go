@@ -363,6 +363,30 @@ func TestNodeOfAnotherMachineIsLeftAlone(t *testing.T) {
 	is(t, l.machine("m"), elementalv1.ProviderIDReady, "False NodeNotFound Error")
 }
 
+// The Node of a kubelet tells no account. In an API that Clusters share its name is not enough: a host of any
+// namespace may have it. It is the host's by the UUID of its firmware.
+func TestNodeOfAnotherServerIsLeftAlone(t *testing.T) {
+	const own, other = "30c5e6a2-2b1e-5d3a-9d0a-7c1f6d2f0b11", "7b3c2f1e-0000-5000-8000-000000000001"
+	for _, tt := range []struct{ host, node, want string }{
+		{own, strings.ToUpper(own), "True"},
+		{own, other, "False NodeNotFound Error"},
+		{"", other, "False NodeNotFound Error"}, // an agent that tells none, or a host that a user has made
+		{own, "", "True"},                       // a Node that was made by hand
+	} {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "h"}}
+		n.Status.NodeInfo.SystemUUID = tt.node
+		l := bootstrapped(t, n)
+		h := get(l, "h", new(elementalv1.ElementalHost))
+		metav1.SetMetaDataAnnotation(&h.ObjectMeta, nodeaccount.SystemUUID, tt.host)
+		l.must(l.Update(t.Context(), h))
+		l.initialize()
+		is(t, l.machine("m"), elementalv1.ProviderIDReady, tt.want)
+		if n := get(l, "h", new(corev1.Node)); (n.Spec.ProviderID == "") != (tt.want != "True") {
+			t.Errorf("host %q, Node %q: provider ID %q, want %s", tt.host, tt.node, n.Spec.ProviderID, tt.want)
+		}
+	}
+}
+
 func TestKubeconfigOfAWorkloadCluster(t *testing.T) {
 	const head = "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"
 	for _, tt := range []struct{ name, text, want string }{

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/agent/nodeaccount"
+	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 )
 
@@ -97,10 +99,11 @@ func checkAccount(a *clientcmdapi.AuthInfo) error {
 	return nil
 }
 
-// provideNode sets the provider ID of the Node of a machine and removes its taint. The name of a Node is
-// that of an ElementalHost, which any namespace may have: a Node that another account has registered, or
-// that has another provider ID, is not the machine's.
-func provideNode(ctx context.Context, c client.Client, name, id string, machine client.ObjectKey) error {
+// provideNode sets the provider ID of the Node of a machine, which is its host's, and removes its taint. The
+// name of a Node is that of an ElementalHost, which any namespace may have: a Node that another account has
+// registered, that has another provider ID, or that is another server in a shared API, is not the machine's.
+func provideNode(ctx context.Context, c client.Client, h *elementalv1.ElementalHost, machine client.ObjectKey, shared bool) error {
+	name, id := h.Name, providerID(h)
 	var n corev1.Node
 	err := c.Get(ctx, client.ObjectKey{Name: name}, &n)
 	if apierrors.IsNotFound(err) {
@@ -113,6 +116,9 @@ func provideNode(ctx context.Context, c client.Client, name, id string, machine 
 	if account != "" && account != nodeaccount.User(nodeaccount.Machines, nodeaccount.OfMachine(machine.Namespace, machine.Name)) || n.Spec.ProviderID != "" && n.Spec.ProviderID != id {
 		return fmt.Errorf("node %s, which is another machine's: %w", name, errNoNode)
 	}
+	if account == "" && shared && !isServerOf(&n, h) {
+		return fmt.Errorf("node %s, which is another server: %w", name, errNoNode)
+	}
 	before := n.DeepCopy()
 	n.Spec.ProviderID = id
 	n.Spec.Taints = slices.DeleteFunc(slices.Clone(n.Spec.Taints), func(t corev1.Taint) bool { return t.MatchTaint(&uninitialized) })
@@ -121,4 +127,11 @@ func provideNode(ctx context.Context, c client.Client, name, id string, machine 
 		return fmt.Errorf("node %s: %w", name, err)
 	}
 	return nil
+}
+
+// isServerOf reports whether a kubelet's Node is the server of a host, by the UUID of its firmware. A Node
+// without one was made by hand, and has no server.
+func isServerOf(n *corev1.Node, h *elementalv1.ElementalHost) bool {
+	id := n.Status.NodeInfo.SystemUUID
+	return id == "" || strings.EqualFold(id, h.Annotations[nodeaccount.SystemUUID])
 }

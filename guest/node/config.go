@@ -58,7 +58,7 @@ type Facts struct {
 	MemoryBytes          int64
 	Arch                 string // architecture of the kernel, "x86_64"
 	MachineID, BootID    string
-	Serial               string // serial number of the system
+	UUID                 string // that of the system (SMBIOS)
 	OSImage, Version     string // name of the operating system, and version of the agent
 	KernelVersion, OSTag string // "linux"
 }

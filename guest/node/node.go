@@ -216,7 +216,7 @@ func (a *agent) status() corev1.NodeStatus {
 	s := corev1.NodeStatus{
 		Capacity: resources, Allocatable: resources,
 		NodeInfo: corev1.NodeSystemInfo{
-			MachineID: f.MachineID, SystemUUID: f.Serial, BootID: f.BootID, KernelVersion: f.KernelVersion, OSImage: f.OSImage,
+			MachineID: f.MachineID, SystemUUID: strings.ToLower(f.UUID), BootID: f.BootID, KernelVersion: f.KernelVersion, OSImage: f.OSImage,
 			ContainerRuntimeVersion: "none://", KubeletVersion: "lab-agent " + f.Version, OperatingSystem: f.OSTag, Architecture: architectures[f.Arch],
 		},
 	}

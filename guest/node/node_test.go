@@ -50,7 +50,7 @@ func newLab(t *testing.T, objects ...kuberuntime.Object) *lab {
 		name:   "node-0", api: l.api,
 		facts: Facts{
 			Hostname: "Node-0", Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.7")}, CPUs: 4, MemoryBytes: 8 << 30, Arch: "x86_64",
-			MachineID: "m", BootID: "b", Serial: "s", OSImage: "Debian", Version: "1", KernelVersion: "6.1", OSTag: "linux",
+			MachineID: "m", BootID: "b", UUID: "s", OSImage: "Debian", Version: "1", KernelVersion: "6.1", OSTag: "linux",
 		},
 	}
 	return l

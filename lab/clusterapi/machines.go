@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -183,7 +184,8 @@ func (k *Core) removeMachine(ctx context.Context, before, m *capi.Machine, infra
 // removeNode deletes the Node of a Machine: the one that its status refers to, or one that has registered
 // after the last look at the infrastructure, which is known by its account: left behind, it would refuse
 // the next Machine's. A Node that another account has registered stays, whatever the status says: others
-// than this controller may write that.
+// than this controller may write that. So does one of a kubelet that has no provider ID of the namespace:
+// the infrastructure gives a Node that of its own host alone.
 func (k *Core) removeNode(ctx context.Context, m *capi.Machine) error {
 	var list corev1.NodeList
 	if err := k.live.List(ctx, &list); err != nil {
@@ -194,7 +196,7 @@ func (k *Core) removeNode(ctx context.Context, m *capi.Machine) error {
 	for i := range list.Items {
 		n := &list.Items[i]
 		ref, told := m.Status.NodeRef, n.Annotations[nodeaccount.Annotation]
-		if told != user && (told != "" || ref == nil || ref.Name != n.Name || ref.UID != n.UID) {
+		if told != user && (told != "" || ref == nil || ref.Name != n.Name || ref.UID != n.UID || !strings.HasPrefix(n.Spec.ProviderID, "elemental://"+m.Namespace+"/")) {
 			continue
 		}
 		if err := k.live.Delete(ctx, n, client.Preconditions{UID: &n.UID}); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {

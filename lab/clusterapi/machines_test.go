@@ -23,18 +23,22 @@ func TestDeletedMachineRemovesItsOwnNode(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		account, ref string // of the Node n; name and UID that the status refers to
+		providerID   string // of the Node
 		stays        bool
 	}{
-		{"system:serviceaccount:lab-machines:default.m", "", false},
-		{"system:serviceaccount:lab-machines:default.m", "n", false},
-		{"", "n", false},
-		{"", "", true},
-		{"", "other", true},
-		{"system:serviceaccount:lab-machines:other.m", "n", true},
-		{"system:serviceaccount:default:m-lcm-agent", "n", true},
-		{"system:serviceaccount:lab-machines:default.m2", "", true},
+		{"system:serviceaccount:lab-machines:default.m", "", "", false},
+		{"system:serviceaccount:lab-machines:default.m", "n", "", false},
+		{"", "n", "elemental://default/n", false},
+		{"", "n", "elemental://other/n", true},
+		{"", "n", "", true},
+		{"", "", "elemental://default/n", true},
+		{"", "other", "elemental://default/n", true},
+		{"system:serviceaccount:lab-machines:other.m", "n", "elemental://default/n", true},
+		{"system:serviceaccount:default:m-lcm-agent", "n", "elemental://default/n", true},
+		{"system:serviceaccount:lab-machines:default.m2", "", "elemental://default/n", true},
 	} {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n", Annotations: map[string]string{node.AgentAnnotation: tt.account}}}
+		n.Spec.ProviderID = tt.providerID
 		c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(n).Build()
 		m := &capi.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m"}}
 		if tt.ref != "" {
@@ -48,7 +52,7 @@ func TestDeletedMachineRemovesItsOwnNode(t *testing.T) {
 			t.Fatal(err)
 		}
 		if stays := slices.ContainsFunc(left.Items, func(n corev1.Node) bool { return n.Name == "n" }); stays != tt.stays {
-			t.Errorf("Node of %q, reference %q: it stays: %t, want %t", tt.account, tt.ref, stays, tt.stays)
+			t.Errorf("Node of %q, reference %q, provider ID %q: it stays: %t, want %t", tt.account, tt.ref, tt.providerID, stays, tt.stays)
 		}
 	}
 }

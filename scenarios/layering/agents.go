@@ -50,7 +50,7 @@ var agents = []Row{
 	{Package: "agent/lcm/play", May: []string{"agent/sys"}, Never: slices.Concat(sockets, files, kubernetes)}, // it is data
 	{
 		// It is a part of a boot image: it links no client of Kubernetes.
-		Package: "agent/elemental", May: []string{"agent/broker", "agent/sys"},
+		Package: "agent/elemental", May: []string{"agent/broker", "agent/nodeaccount", "agent/sys"},
 		Never: slices.Concat(files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 		Tests: []string{"guest/sandbox"},
 	},
