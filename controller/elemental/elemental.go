@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	"github.com/metalab-dev/metalab/controller/reconcile/breaker"
 	"github.com/metalab-dev/metalab/controller/reconcile/queue"
 )
 
@@ -45,6 +46,8 @@ type Config struct {
 	Seeds Seeds
 	// Local is the cluster whose Nodes are those of a workload cluster without a kubeconfig Secret.
 	Local client.Client
+
+	breakers *breaker.Breakers // of the APIs of workload clusters
 }
 
 // Controllers are the controllers of the kinds.
@@ -60,6 +63,7 @@ func New(c Config) (*Controllers, error) {
 	if c.Client == nil || c.Reader == nil || c.Clock == nil || c.Wall == nil || c.Local == nil {
 		return nil, errors.New("elemental: Config.Client, Config.Reader, Config.Clock, Config.Wall or Config.Local is nil")
 	}
+	c.breakers = new(breaker.Breakers)
 	return &Controllers{&registrations{Config: c}, &hosts{c}, &machines{Config: c}, &clusters{c}}, nil
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/nodeaccount"
 	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
 	"github.com/metalab-dev/metalab/controller/elemental/condition"
+	"github.com/metalab-dev/metalab/controller/reconcile/breaker"
 )
 
 // links returns which host has which machine, as both sides say.
@@ -398,7 +399,7 @@ func TestKubeconfigOfAWorkloadCluster(t *testing.T) {
 		{"empty", "", "no configuration"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := connect([]byte(tt.text))
+			_, err := connect([]byte(tt.text), new(breaker.Breakers), client.ObjectKey{Namespace: ns, Name: "c"})
 			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("connect = %v, want %q", err, tt.want)
 			}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/metalab-dev/metalab/agent/nodeaccount"
 	elementalv1 "github.com/metalab-dev/metalab/controller/api/elemental/v1beta1"
+	"github.com/metalab-dev/metalab/controller/reconcile/breaker"
 	"github.com/metalab-dev/metalab/controller/reconcile/patch"
 )
 
@@ -28,9 +28,6 @@ const (
 	// which Cluster API's control plane provider makes, and kubeconfigKey its key.
 	kubeconfigSuffix = "-kubeconfig"
 	kubeconfigKey    = "value"
-
-	// workloadTimeout bounds a request to a workload cluster.
-	workloadTimeout = 10 * time.Second
 )
 
 // uninitialized is the taint of a Node without a provider ID. kubelet sets it where a cloud
@@ -51,7 +48,7 @@ func (c *Config) workload(ctx context.Context, cluster *capi.Cluster) (client.Cl
 	if err != nil {
 		return nil, err
 	}
-	out, err := connect(s.Data[kubeconfigKey])
+	out, err := connect(s.Data[kubeconfigKey], c.breakers, client.ObjectKeyFromObject(cluster))
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig of Secret %s: %w", s.Name, err)
 	}
@@ -60,7 +57,7 @@ func (c *Config) workload(ctx context.Context, cluster *capi.Cluster) (client.Cl
 
 // connect returns a client by a kubeconfig, which must have no reference beyond itself: a Secret
 // of a namespace must not run a program here or read a file.
-func connect(kubeconfig []byte) (client.Client, error) {
+func connect(kubeconfig []byte, b *breaker.Breakers, cluster client.ObjectKey) (client.Client, error) {
 	parsed, err := clientcmd.Load(kubeconfig)
 	if err != nil {
 		return nil, err
@@ -79,7 +76,7 @@ func connect(kubeconfig []byte) (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	rest.Timeout = workloadTimeout
+	b.Wrap(rest, cluster)
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, err

@@ -24,6 +24,7 @@ var controllers = []Row{
 	{Package: "controller/reconcile/patch"},
 	{Package: "controller/reconcile/watch"},
 	{Package: "controller/reconcile/queue"},
+	{Package: "controller/reconcile/breaker"},
 	{Package: "controller/tracing", Never: kubernetes}, // it knows no host
 	{Package: "controller/reconcile/events"},
 	{Package: "controller/reconcile/readafterwrite"},
@@ -120,7 +121,7 @@ var controllers = []Row{
 		Package: "controller/mosk/lcm/maintenance", May: []string{"controller/api/...", "controller/drain", "controller/mosk/lcm/item", "controller/mosk/workload", "controller/reconcile/queue"},
 		Tests: []string{"controller/config", "controller/kube"}, // whose API evicts
 	},
-	{Package: "controller/mosk/workload", May: []string{"agent/nodeaccount", "controller/api/..."}},
+	{Package: "controller/mosk/workload", May: []string{"agent/nodeaccount", "controller/api/...", "controller/reconcile/breaker"}},
 	{
 		// What controllers and agents compute alike, without an API.
 		Package: "controller/mosk/lcm/item", May: []string{"controller/api/..."},
@@ -148,7 +149,7 @@ var controllers = []Row{
 	},
 	{Package: "controller/machineconfig/registry", Never: kubernetes},
 	{Package: "controller/machineconfig/builder", May: []string{"controller/reconcile/patch", "controller/machineconfig", "controller/machineconfig/build", "controller/machineconfig/osimage", "controller/machineconfig/registry", "controller/reconcile/queue"}, Tests: []string{"scenarios/prerequisites", "scenarios/registry"}},
-	{Package: "controller/elemental", May: []string{"agent/nodeaccount", "controller/reconcile/patch", "controller/api/...", "controller/elemental/...", "controller/reconcile/queue", "controller/reconcile/readafterwrite"}},
+	{Package: "controller/elemental", May: []string{"agent/nodeaccount", "controller/reconcile/breaker", "controller/reconcile/patch", "controller/api/...", "controller/elemental/...", "controller/reconcile/queue", "controller/reconcile/readafterwrite"}},
 	// What agents ask for is answered from objects: no controller is behind it.
 	{Package: "controller/elemental/registration", May: []string{"controller/api/...", "controller/elemental/condition", "controller/elemental/object", "controller/elemental/token", "controller/reconcile/readafterwrite"}},
 	{Package: "controller/elemental/condition", Never: slices.Concat(sockets, files, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."})},

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/reconcile/breaker"
 )
 
 // The words of Clusters and Secrets.
@@ -38,10 +38,6 @@ const (
 	// SecretTypeAnnotation of a Secret says which of a cluster's Secrets it is.
 	SecretTypeAnnotation = "lcm.mirantis.com/cluster-secret-type"
 )
-
-// requestTimeout limits a request of API.Client, in real time: a cluster that is down must not hold
-// the controllers.
-const requestTimeout = 15 * time.Second
 
 // SecretName returns the name of the Secret with the kubeconfig of a Cluster's own API.
 func SecretName(cluster string) string { return cluster + "-kubeconfig" }
@@ -59,6 +55,7 @@ type APIs struct {
 	clusters, secrets client.Reader
 	scheme            *runtime.Scheme
 	shared            API
+	breakers          breaker.Breakers
 
 	mu   sync.Mutex
 	kept map[client.ObjectKey]kept // by the cluster's key
@@ -113,9 +110,8 @@ func (a *APIs) Of(ctx context.Context, namespace, cluster string) (API, error) {
 	if err != nil {
 		return API{}, fmt.Errorf("workload: Kubernetes API of cluster %s: %w", key, err)
 	}
-	limited := rest.CopyConfig(config)
-	limited.Timeout = requestTimeout
-	c, err := client.New(limited, client.Options{Scheme: a.scheme})
+	a.breakers.Wrap(config, key) // a cluster that is down must not hold the controllers
+	c, err := client.New(config, client.Options{Scheme: a.scheme})
 	if err != nil {
 		return API{}, fmt.Errorf("workload: Kubernetes API of cluster %s: %w", key, err)
 	}

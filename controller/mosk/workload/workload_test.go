@@ -2,8 +2,11 @@ package workload
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +20,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/nodeaccount"
 	clusterv1 "github.com/metalab-dev/metalab/controller/api/cluster/v1alpha1"
 	lcmv1 "github.com/metalab-dev/metalab/controller/api/lcm/v1alpha1"
+	"github.com/metalab-dev/metalab/controller/reconcile/breaker"
 )
 
 // kubeconfig has a server, and a user with the fields.
@@ -102,6 +106,47 @@ func TestOf(t *testing.T) {
 	if got := of("own", ""); got.Config.Host != "https://192.0.2.2:6443" {
 		t.Errorf("after a change of the Secret: %s", got.Config.Host)
 	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// A server of a user that never answers holds neither the controllers nor Helm, which has clients of its own:
+// package breaker has the rest.
+func TestAPIThatNeverAnswersIsLeft(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), lcmv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		&lcmv1.LCMCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "own"}, Spec: lcmv1.LCMClusterSpec{KubeconfigSecretName: "s"}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "s"}, Data: map[string][]byte{KubeconfigKey: []byte(kubeconfig("https://192.0.2.1:6443", "", "token: t"))}},
+	).Build()
+	apis, err := New(c, c, scheme, API{Client: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := apis.Of(t.Context(), "lab", "own")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		through := rest.CopyConfig(own.Config).WrapTransport(roundTrip(func(req *http.Request) (*http.Response, error) {
+			<-req.Context().Done()
+			return nil, req.Context().Err()
+		}))
+		for _, want := range []time.Duration{breaker.Limit, 0} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://192.0.2.1:6443/", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			if _, err := through.RoundTrip(req); err == nil || !strings.Contains(err.Error(), "lab/own") || time.Since(start) != want {
+				t.Errorf("a request took %s: %v, want %s and the cluster's name", time.Since(start), err, want)
+			}
+		}
+	})
 }
 
 // The name of a Node does not tie it to a machine: the account that has registered it does, or the UID of
