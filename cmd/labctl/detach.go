@@ -50,6 +50,9 @@ func launch(ctx context.Context, o *options, args []string, progress io.Writer) 
 	if err := o.claim(); err != nil {
 		return err
 	}
+	if err := needLoopback(); err != nil { // before the directory has a log
+		return err
+	}
 	if err := os.MkdirAll(o.state, 0o700); err != nil {
 		return err
 	}

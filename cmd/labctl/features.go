@@ -64,6 +64,9 @@ standard error. The exit code is 1 when a scenario fails.`,
 			if list {
 				return listScenarios(c.OutOrStdout(), o.output, run)
 			}
+			if err := needLoopback(); err != nil {
+				return err
+			}
 			err := features.Run(c.Context(), run)
 			if bad := new(features.UsageError); errors.As(err, &bad) {
 				return usage.New(err)

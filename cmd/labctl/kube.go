@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -36,6 +35,9 @@ refuses changes, as the API of a lab does, and goes on when there is room.`,
 				return usage.New(fmt.Errorf("--listen %q: use IP:PORT, such as 192.0.2.7:6443", listen))
 			}
 			if err := o.claim(); err != nil {
+				return err
+			}
+			if err := needLoopback(); err != nil {
 				return err
 			}
 			return runKube(c.Context(), o, listen, c.OutOrStdout(), c.ErrOrStderr())
@@ -73,9 +75,6 @@ func runKube(ctx context.Context, o *options, listen string, out, messages io.Wr
 // keepKube starts the Kubernetes API, and keeps it up until ctx ends or it fails.
 func keepKube(ctx context.Context, o *options, listen string, ready func(*kube.API)) (err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if err := checkLoopback(net.Interfaces()); err != nil {
-		return err
-	}
 	room, err := lab.WatchKubeSpace(o.state, log)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -322,6 +323,11 @@ labctl module build --base-url, once it accepts connections. Other files are not
 				return err
 			}
 			defer root.Close()
+			if at, err := netip.ParseAddrPort(listen); err == nil && at.Addr().IsLoopback() {
+				if err := needLoopback(); err != nil {
+					return err
+				}
+			}
 			l, err := new(net.ListenConfig).Listen(c.Context(), "tcp", listen)
 			if err != nil {
 				return fmt.Errorf("--listen: %w", err)

@@ -94,6 +94,19 @@ func TestDay2(t *testing.T) {
 	testscript.Run(t, p)
 }
 
+// TestWithoutLoopback runs commands where no loopback interface is up.
+func TestWithoutLoopback(t *testing.T) {
+	alone := prerequisites.Need(t, "network namespace")
+	p := scripts(t)
+	setup := p.Setup
+	p.Setup = func(e *testscript.Env) error {
+		e.Vars = append(e.Vars, "ALONE="+alone)
+		return setup(e)
+	}
+	p.Dir = filepath.Join("testdata", "loopback")
+	testscript.Run(t, p)
+}
+
 // scripts returns how all scripts are run.
 func scripts(t *testing.T) testscript.Params {
 	return testscript.Params{

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -119,6 +118,9 @@ as lab-controller.`,
 			}
 			if st, err := control.NewClient(o.state).Status(c.Context()); err == nil {
 				return f.isUp(c, o, st, settings)
+			}
+			if err := needLoopback(); err != nil { // before --from restores a snapshot
+				return err
 			}
 			if f.record != "" && f.ready == 0 {
 				if err := f.checkRecording(settings.Shards); err != nil {
@@ -455,7 +457,7 @@ func (f *upFlags) run(ctx context.Context, o *options, s lab.Settings, out, prog
 
 // keepUp starts the lab and keeps it up until ctx ends or it fails.
 func (f *upFlags) keepUp(ctx context.Context, o *options, s lab.Settings, c lab.Config, out, progress io.Writer, started func()) (err error) {
-	if err := checkLoopback(net.Interfaces()); err != nil {
+	if err := needLoopback(); err != nil {
 		return err
 	}
 	if s.Kube {

@@ -115,6 +115,9 @@ func replay(ctx context.Context, file string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := needLoopback(); err != nil {
+		return err
+	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("the page of the recording: %w", err)

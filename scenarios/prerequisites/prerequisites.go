@@ -77,6 +77,7 @@ var Table = []Prerequisite{
 	{Name: "ipmitool", Get: "Debian: ipmitool"},
 	{Name: "mdadm", Admin: true, Get: "Debian: mdadm"},
 	{Name: "mksquashfs", Get: "Debian: squashfs-tools"},
+	{Name: "network namespace", Get: "Linux, as root or with user namespaces (sysctl user.max_user_namespaces)", find: networkNamespace},
 	{Name: "openssl", Get: "Debian: openssl"},
 	{Name: "mkfs.ext4", Admin: true, Get: "Debian: e2fsprogs"},
 	{Name: "mkfs.vfat", Admin: true, Get: "Debian: dosfstools"},

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // smallFileSystem returns "" when this user may mount a file system of a given size in a
@@ -18,6 +19,19 @@ func smallFileSystem() (string, error) {
 		}
 		return exec.Command("unshare", append(args, "mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", dir)...)
 	})
+}
+
+// networkNamespace returns the command that runs another in a network namespace of its own, whose
+// loopback interface is down.
+func networkNamespace() (string, error) {
+	args := []string{"unshare", "--net"}
+	if os.Getuid() != 0 {
+		args = append(args, "--map-root-user")
+	}
+	if out, err := exec.Command(args[0], append(args[1:], "true")...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return strings.Join(args, " "), nil
 }
 
 // preallocation returns "" when the file system of temporary files can allocate blocks of a
