@@ -3,6 +3,7 @@ package yamlfile
 import (
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -40,6 +41,7 @@ const (
 type decoder struct {
 	file    *File
 	errs    []error
+	more    int // mistakes beyond maxErrors
 	depth   int
 	aliases int // that the current node is inside of
 	aliased int // nodes inside of aliases so far
@@ -47,12 +49,24 @@ type decoder struct {
 }
 
 func (d *decoder) errorf(n *yaml.Node, field, text string, args ...any) {
-	if len(d.errs) >= maxErrors || d.stopped {
+	switch {
+	case d.stopped:
+		return
+	case len(d.errs) >= maxErrors:
+		d.more++
 		return
 	}
 	e := Errorf(field, text, args...)
 	e.File, e.Line = d.file.name, n.Line
 	d.errs = append(d.errs, e)
+}
+
+// err joins the mistakes that are listed, and the number of the others.
+func (d *decoder) err() error {
+	if d.more == 0 {
+		return errors.Join(d.errs...)
+	}
+	return errors.Join(append(d.errs, &unlisted{file: d.file.name, count: d.more})...)
 }
 
 // pointer decodes a node into what v points to.

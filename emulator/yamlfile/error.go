@@ -48,3 +48,18 @@ func Within(path, field string) string {
 	}
 	return path + "." + field
 }
+
+// unlisted is how many mistakes a file has beyond those that are listed.
+type unlisted struct {
+	file  string
+	count int
+}
+
+// Error returns "rack.yaml: and 12 more mistakes".
+func (e *unlisted) Error() string {
+	noun := "mistakes"
+	if e.count == 1 {
+		noun = "mistake"
+	}
+	return fmt.Sprintf("%s: and %d more %s", e.file, e.count, noun)
+}

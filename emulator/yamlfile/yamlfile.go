@@ -65,11 +65,11 @@ func (f *File) Renamed(keys map[string]map[string]string) { f.renamed = keys }
 
 // Decode decodes the file into *v, except for what Take has taken. What the file
 // does not name keeps the value that *v has. The error joins an Error for each
-// mistake, up to fifty.
+// mistake, up to fifty, and says how many more there are.
 func (f *File) Decode(v any) error {
 	d := &decoder{file: f}
 	d.pointer(f.top, v, "")
-	return errors.Join(d.errs...)
+	return d.err()
 }
 
 // Take decodes the value of one top-level key into *v, and hides the key from
@@ -82,7 +82,7 @@ func (f *File) Take(key string, v any) error {
 	}
 	d := &decoder{file: f}
 	d.pointer(n, v, key)
-	return errors.Join(d.errs...)
+	return d.err()
 }
 
 // Has reports whether the file has a value for a field: "hosts[1].count".
@@ -114,11 +114,17 @@ func (f *File) Locate(err error) error {
 
 // All joins the errors of a file in the order of their lines: those of Decode, and those that
 // packages have found in the values. A field that could not be decoded has no value: All
-// leaves out the findings there, above and below it.
+// leaves out the findings there, above and below it. Of more than fifty mistakes it lists the
+// first, and says how many more there are; the findings count only while Decode has listed all of
+// its mistakes.
 func (f *File) All(decoded error, found ...error) error {
-	all := list(nil, decoded)
+	all, more := list(nil, decoded)
 	undecoded := len(all)
-	for _, e := range list(nil, f.Locate(errors.Join(found...))) {
+	if more > 0 { // fields that are not listed could not be decoded: findings there would be none
+		found = nil
+	}
+	findings, _ := list(nil, f.Locate(errors.Join(found...)))
+	for _, e := range findings {
 		if !slices.ContainsFunc(all[:undecoded], func(d *Error) bool {
 			return d.Field == "" || e.Field == "" || within(e.Field, d.Field) || within(d.Field, e.Field)
 		}) {
@@ -130,6 +136,9 @@ func (f *File) All(decoded error, found ...error) error {
 	for _, e := range all[:min(len(all), maxErrors)] {
 		out = append(out, e)
 	}
+	if more += len(all) - len(out); more > 0 {
+		out = append(out, &unlisted{file: f.name, count: more})
+	}
 	return errors.Join(out...)
 }
 
@@ -139,20 +148,25 @@ func within(field, of string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// list appends each Error that err joins. An error of another type is one of the whole file.
-func list(out []*Error, err error) []*Error {
+// list appends each Error that err joins, and returns the number of mistakes that it counts
+// alone. An error of another type is one of the whole file.
+func list(out []*Error, err error) (_ []*Error, more int) {
 	switch e := err.(type) { //nolint:errorlint // it visits every wrapped error itself
 	case nil:
 	case *Error:
 		out = append(out, e)
+	case *unlisted:
+		more = e.count
 	case interface{ Unwrap() []error }:
 		for _, each := range e.Unwrap() {
-			out = list(out, each)
+			n := 0
+			out, n = list(out, each)
+			more += n
 		}
 	default:
 		out = append(out, &Error{Text: e.Error()})
 	}
-	return out
+	return out, more
 }
 
 // Locate is File.Locate for a file that has been read successfully before.

@@ -143,8 +143,44 @@ func TestAllMistakesAreListedAtOnce(t *testing.T) {
 		t.Errorf("%d mistakes, want 3:\n%v", got, err)
 	}
 	_, err = decode(t, "hosts: ["+strings.Repeat("{count: x},", 1000)+"]\n")
-	if got := strings.Count(err.Error(), "\n") + 1; got != 50 {
-		t.Errorf("%d mistakes of a thousand are listed, want 50", got)
+	if got := strings.Count(err.Error(), "\n") + 1; got != 51 || !strings.HasSuffix(err.Error(), "\nf.yaml: and 950 more mistakes") {
+		t.Errorf("%d lines for a thousand mistakes, want 51, and the last to count the others:\n%v", got, err)
+	}
+	_, err = decode(t, "hosts: ["+strings.Repeat("{count: x},", 51)+"]\n")
+	if !strings.HasSuffix(err.Error(), "\nf.yaml: and 1 more mistake") {
+		t.Errorf("51 mistakes: %v", err)
+	}
+	_, err = decode(t, "hosts: ["+strings.Repeat("{count: x},", 50)+"]\n")
+	if got := strings.Count(err.Error(), "\n") + 1; got != 50 || strings.Contains(err.Error(), "more mistake") {
+		t.Errorf("%d lines for 50 mistakes:\n%v", got, err)
+	}
+}
+
+// Findings are cut with the mistakes of the text, and counted. A field that could not be decoded has
+// none, even where its own mistake is not listed.
+func TestMistakesBeyondTheListAreCounted(t *testing.T) {
+	const text = "hosts: [%s]\n"
+	var found []error
+	for i := range 60 {
+		found = append(found, yamlfile.Errorf(fmt.Sprintf("hosts[%d].count", i), "0: must be 1 or more"))
+	}
+	for name, tt := range map[string]struct {
+		hosts string
+		last  string
+	}{
+		"findings":           {strings.Repeat("{count: 0},", 60), "f.yaml: and 10 more mistakes"},
+		"both":               {strings.Repeat("{count: x},", 30) + strings.Repeat("{count: 0},", 30), "f.yaml: and 10 more mistakes"},
+		"mistakes of a text": {strings.Repeat("{count: x},", 60), "f.yaml: and 10 more mistakes"},
+	} {
+		f, err := yamlfile.Read("f.yaml", fmt.Appendf(nil, text, tt.hosts), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v lab
+		all := strings.Split(f.All(f.Decode(&v), found...).Error(), "\n")
+		if len(all) != 51 || all[50] != tt.last {
+			t.Errorf("%s: %d lines, the last is %q; want 51 and %q", name, len(all), all[len(all)-1], tt.last)
+		}
 	}
 }
 
