@@ -26,7 +26,11 @@ func newKubectl(o *options) *cobra.Command {
 All arguments except a leading --state and --workload are kubectl's: see labctl kubectl help. The
 help, and kubectl's --kubeconfig, need no running lab.
 
---workload [NAMESPACE/]NAME asks the Kubernetes API that a Cluster has of its own.`,
+--workload [NAMESPACE/]NAME asks the Kubernetes API that a Cluster has of its own.
+
+A lab's API has Nodes, Pods, Services and workloads when it was made, or is started, with
+labctl up --with nodes, or a family that needs them. Its Nodes are servers whose node agents
+have registered them: no container runs in them, and kubectl logs and exec have nothing to show.`,
 		Example: `  labctl kubectl apply -f hosts.yaml
   labctl kubectl wait bmh/node-0 --for=jsonpath='{.status.provisioning.state}'=available --timeout=5m
   labctl kubectl --workload c1 get nodes`,
@@ -38,7 +42,7 @@ help, and kubectl's --kubeconfig, need no running lab.
 				return err
 			}
 			if namesCluster(args) || asksForHelp(args) {
-				return kubectl("", args)
+				return kubectl("", args, nil)
 			}
 			if err := o.resolve(c); err != nil {
 				return err
@@ -56,7 +60,9 @@ help, and kubectl's --kubeconfig, need no running lab.
 					return err
 				}
 			}
-			return kubectl(kubeconfig, args)
+			return kubectl(kubeconfig, args, func(root *cobra.Command) (*podHints, error) {
+				return newPodHints(o, root, args, workload != "")
+			})
 		},
 	}
 }
@@ -132,8 +138,8 @@ func asksForHelp(args []string) bool {
 }
 
 // kubectl runs kubectl in this process, with the given kubeconfig unless args name
-// another cluster.
-func kubectl(kubeconfig string, args []string) error {
+// another cluster. hints, which may be nil, returns the hints for the command of kubectl.
+func kubectl(kubeconfig string, args []string, hints func(root *cobra.Command) (*podHints, error)) error {
 	if kubeconfig != "" {
 		if err := os.Setenv("KUBECONFIG", kubeconfig); err != nil {
 			return fmt.Errorf("kubectl: %w", err)
@@ -143,9 +149,19 @@ func kubectl(kubeconfig string, args []string) error {
 	// kubectl reads its arguments from os.Args for its plugins.
 	os.Args = append([]string{"kubectl"}, args...)
 	command := cmd.NewDefaultKubectlCommand()
+	var h *podHints
+	if hints != nil {
+		var err error
+		if h, err = hints(command); err != nil {
+			return err
+		}
+	}
+	h.clusterInfo(kubeconfig)
+	h.watch()
 	if err := cli.RunNoErrOutput(command); err != nil {
 		util.CheckErr(err) // prints the error as kubectl does, and exits with its code
 		return exitCode(1)
 	}
+	h.afterSuccess()
 	return nil
 }
