@@ -146,3 +146,21 @@ func TestForEachWithAName(t *testing.T) {
 		t.Errorf("forEach(node-*) without a lab = %v, want %v", err, control.ErrNoLab)
 	}
 }
+
+// The table has the addresses of both protocols. A BMC may serve no IPMI; of the hosts of a shard
+// that does not run nothing is known.
+func TestHostsShowBothProtocols(t *testing.T) {
+	rows := hostRows([]control.Host{
+		{Name: "a", Reach: "reachable", Redfish: "https://127.64.0.1:8443/redfish/v1/", IPMI: "127.64.0.1:6230"},
+		{Name: "b", Reach: "reachable", Redfish: "https://127.64.0.2:8443/redfish/v1/"},
+		{Name: "c", Reach: control.Offline},
+	})
+	at := slices.IndexFunc(rows[0], func(name string) bool { return strings.HasSuffix(name, "IPMI") })
+	var got []string
+	for _, row := range rows[1:] {
+		got = append(got, row[at])
+	}
+	if want := []string{"127.64.0.1:6230", "off", ""}; !slices.Equal(got, want) {
+		t.Errorf("IPMI is %q, want %q", got, want)
+	}
+}

@@ -70,9 +70,12 @@ func newStatus(o *options) *cobra.Command {
 
 func newHosts(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use:     "hosts",
-		Short:   "List the servers, their addresses and credentials",
-		Example: "  labctl hosts\n  labctl hosts -o json",
+		Use:   "hosts",
+		Short: "List the servers, their addresses and credentials",
+		Long: `List the servers, the addresses of their BMCs (REDFISH is the URL of the service root, IPMI the
+address and UDP port of IPMI over LAN, "off" where the BMC does not serve it) and the account's
+name and password. -o wide adds the next boot source and the MAC address of the NIC that boots.`,
+		Example: "  labctl hosts\n  labctl hosts -o wide\n  labctl hosts -o json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			hosts, err := control.NewClient(o.state).Hosts(c.Context())
 			if err != nil {
@@ -85,7 +88,7 @@ func newHosts(o *options) *cobra.Command {
 
 // hostRows formats hosts as a table.
 func hostRows(hosts []control.Host) [][]string {
-	rows := [][]string{{"NAME", "PROFILE", "POWER", "+BOOT", "=REDFISH", "+MAC", "USER", "PASSWORD"}}
+	rows := [][]string{{"NAME", "PROFILE", "POWER", "+BOOT", "=REDFISH", "?IPMI", "+MAC", "USER", "PASSWORD"}}
 	for _, h := range hosts {
 		power := h.Power
 		switch {
@@ -94,9 +97,17 @@ func hostRows(hosts []control.Host) [][]string {
 		case h.Reach != "reachable":
 			power += ", BMC " + h.Reach
 		}
-		rows = append(rows, []string{h.Name, h.Profile, power, h.Boot, h.Redfish, h.BootMACAddress, h.Username, h.Password})
+		rows = append(rows, []string{h.Name, h.Profile, power, h.Boot, h.Redfish, ipmiAddress(h), h.BootMACAddress, h.Username, h.Password})
 	}
 	return rows
+}
+
+// ipmiAddress returns the address of a host's IPMI over LAN for a table.
+func ipmiAddress(h control.Host) string {
+	if h.IPMI == "" && h.Redfish != "" { // else nobody knows: its shard does not run
+		return "off"
+	}
+	return h.IPMI
 }
 
 func newDown(o *options) *cobra.Command {

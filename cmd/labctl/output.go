@@ -50,6 +50,7 @@ func (f format) text() bool { return f == table || f == wide }
 // Marks that begin the header of a column.
 const (
 	onlyWide = "+" // only a wide table has it
+	ifRoom   = "?" // a table that is too wide for the terminal is without it
 	uncut    = "=" // its cells are never cut
 )
 
@@ -90,15 +91,18 @@ func (f format) printWithin(w io.Writer, width int, v any, rows [][]string) erro
 		_, err = w.Write(b)
 		return err
 	}
-	rows = columns(rows, f == wide)
+	rows, left := columns(rows, f == wide, width)
 	note := ""
 	switch {
 	case f == wide || len(rows) == 0:
 	case width == whole || len(rows[0]) < 3: // two columns are a name and its value
 		rows = fit(rows, math.MaxInt)
 	default:
+		if len(left) > 0 {
+			note = fmt.Sprintf("There is no room for %s: -o wide shows all columns.\n", strings.Join(left, " and "))
+		}
 		if rows = fit(rows, width); slices.ContainsFunc(rows, func(row []string) bool { return slices.ContainsFunc(row, isCut) }) {
-			note = "Texts that end with … are cut: -o wide shows them whole.\n"
+			note += "Texts that end with … are cut: -o wide shows them whole.\n"
 		}
 	}
 	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
@@ -112,20 +116,26 @@ func (f format) printWithin(w io.Writer, width int, v any, rows [][]string) erro
 	return err
 }
 
-// columns returns the rows with the columns that a table has, or a wide one.
-func columns(rows [][]string, all bool) [][]string {
+// columns returns the rows with the columns that a table has which is so wide, or a wide one, and
+// the names of those for which there is no room.
+func columns(rows [][]string, all bool, width int) (out [][]string, left []string) {
 	if len(rows) == 0 {
-		return nil
+		return nil, nil
 	}
 	hidden := map[int]bool{}
 	for i, name := range rows[0] {
 		hidden[i] = !all && strings.HasPrefix(name, onlyWide)
 	}
-	out := make([][]string, len(rows))
+	for i, name := range slices.Backward(rows[0]) {
+		if short, ok := strings.CutPrefix(name, ifRoom); ok && !all && width != whole && widthOfRows(rows, hidden) > width {
+			hidden[i], left = true, append(left, short)
+		}
+	}
+	out = make([][]string, len(rows))
 	for n, row := range rows {
 		for i, cell := range row {
 			if n == 0 {
-				cell = strings.TrimPrefix(cell, onlyWide)
+				cell = strings.TrimPrefix(strings.TrimPrefix(cell, onlyWide), ifRoom)
 				if all {
 					cell = strings.TrimPrefix(cell, uncut)
 				}
@@ -135,7 +145,30 @@ func columns(rows [][]string, all bool) [][]string {
 			}
 		}
 	}
-	return out
+	return out, left
+}
+
+// widthOfRows returns the width in characters of a table without its hidden columns.
+func widthOfRows(rows [][]string, hidden map[int]bool) int {
+	var widths []int
+	for n, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			if n == 0 {
+				cell = strings.TrimLeft(cell, onlyWide+ifRoom+uncut)
+			}
+			if !hidden[i] {
+				widths[i] = max(widths[i], 2+utf8.RuneCountInString(cell))
+			}
+		}
+	}
+	total := -2 // after the last column there is no gap
+	for _, n := range widths {
+		total += n
+	}
+	return total
 }
 
 // least is the width in characters below which a column is not cut.

@@ -28,6 +28,10 @@ func TestTableFitsItsWidth(t *testing.T) {
 		"first":      {table, [][]string{{"A", "B", "C"}, {long + long, "b", "c"}}, ""},
 		"uncut":      {table, [][]string{{"A", "=B", "C"}, {"a", long, long}}, ""},
 		"name value": {table, [][]string{{"NAME", "VALUE"}, {"a", long + long}}, "NAME  VALUE\na     " + long + long + "\n"},
+		"room":       {table, [][]string{{"A", "?B", "C"}, {"a", "b", "c"}}, "A  B  C\na  b  c\n"},
+		"no room":    {table, [][]string{{"A", "=B", "?C", "D"}, {"a", long, "c12", "d12"}}, "A  B" + strings.Repeat(" ", 91) + "D\na  " + long + "  d12\nThere is no room for C: -o wide shows all columns.\n"},
+		"just room":  {table, [][]string{{"A", "=B", "?C"}, {"a", long, "c1234"}}, "A  B" + strings.Repeat(" ", 91) + "C\na  " + long + "  c1234\n"},
+		"wide room":  {wide, [][]string{{"A", "?B"}, {"a", long + long}}, "A  B\na  " + long + long + "\n"},
 		"none":       {table, nil, ""},
 	} {
 		var b bytes.Buffer
@@ -64,10 +68,10 @@ func TestTableFitsItsWidth(t *testing.T) {
 func TestTableIsWholeInAPipe(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	var b bytes.Buffer
-	if err := table.print(&b, nil, [][]string{{"A", "=B", "+C", "D"}, {"a", long, "c", long}}); err != nil {
+	if err := table.print(&b, nil, [][]string{{"A", "=B", "+C", "?D"}, {"a", long, "c", long}}); err != nil {
 		t.Fatal(err)
 	}
-	if want := "a  " + long + "  " + long + "\n"; !strings.HasSuffix(b.String(), want) || strings.ContainsAny(b.String(), "…=+") {
+	if want := "a  " + long + "  " + long + "\n"; !strings.HasSuffix(b.String(), want) || strings.ContainsAny(b.String(), "…=+?") {
 		t.Errorf("in a pipe: %s", &b)
 	}
 }

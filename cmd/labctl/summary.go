@@ -34,9 +34,9 @@ func summary(ctx context.Context, o *options, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "\nThe lab is up, at speed %s. Its BMCs:\n\n", st.Speed)
 	shown := hosts[:min(len(hosts), 10)]
-	rows := [][]string{{"NAME", "REDFISH", "USER", "PASSWORD"}}
+	rows := [][]string{{"NAME", "=REDFISH", "?IPMI", "USER", "PASSWORD"}}
 	for _, h := range shown {
-		rows = append(rows, []string{h.Name, h.Redfish, h.Username, h.Password})
+		rows = append(rows, []string{h.Name, h.Redfish, ipmiAddress(h), h.Username, h.Password})
 	}
 	if err := table.print(out, nil, rows); err != nil {
 		return err
