@@ -49,6 +49,7 @@ type Record struct {
 	Presentation    Presentation
 	OEM             OEM
 	Media           Media
+	Uploads         Uploads
 	BIOS            BIOS
 	Tasks           Tasks
 	Logs            Logs
@@ -103,6 +104,7 @@ func (r *Record) Validate() error {
 		need(slices.Contains(r.ResetTypes, k), item("hangsAfterReset", i), fmt.Sprintf("%q: must be one of resetTypes: %v", k, r.ResetTypes))
 	}
 	need(r.Media.BootTarget == "" || r.Media.BootTarget == machine.UsbCd && slices.Contains(r.BootTargets, machine.UsbCd), "media.bootTarget", "must be UsbCd, and UsbCd one of bootTargets")
+	need(r.Uploads.MaxTargets >= 0, "uploads.maxTargets", "must not be negative")
 	need(r.Tasks.MissingReads >= 0, "tasks.missingReads", "must not be negative")
 	for i, k := range r.BootTargets {
 		need(slices.Contains(machine.SourceKinds, k), item("bootTargets", i), fmt.Sprintf("%q: must be one of %v", k, machine.SourceKinds))

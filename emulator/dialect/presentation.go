@@ -106,7 +106,11 @@ const (
 type RejectRule struct {
 	ResourceType string // type of the resource, without version; for a POST to a collection the collection's
 	URI          string // pattern of its URI, as in URIMapping.From; "" is any
-	Method       string // "PATCH", "POST", "DELETE", or an action: "VirtualMedia.InsertMedia"; "" is any method that changes something
+	// Method is "PATCH", "POST", "DELETE", an action: "VirtualMedia.InsertMedia", or, of
+	// an UpdateService, "HttpPushUri" or "MultipartHttpPushUri": a POST to the URI that
+	// the property names, with UpdateParameters as its body. "" is any method that
+	// changes something.
+	Method string
 
 	// The rule applies when all of the following that are given hold. Properties
 	// are named by their paths: "Boot/BootSourceOverrideTarget".

@@ -99,7 +99,7 @@ func messages(body map[string]any) []string {
 		for _, a := range args {
 			s += " " + a.(string)
 		}
-		if r, ok := m["RelatedProperties"].([]any); ok {
+		if r, ok := m["RelatedProperties"].([]any); ok && len(r) > 0 {
 			s += " @" + r[0].(string)
 		}
 		out = append(out, s)

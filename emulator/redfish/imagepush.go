@@ -2,6 +2,7 @@ package redfish
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	mimetype "mime"
 	"mime/multipart"
@@ -9,10 +10,12 @@ import (
 	"os"
 	"strings"
 
+	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 	"github.com/metalab-dev/metalab/emulator/redfish/resource"
+	"github.com/metalab-dev/metalab/emulator/redfish/vendor"
 )
 
 // The parts of a multipart push (DSP0266, "Multipart HTTP push updates").
@@ -38,8 +41,14 @@ func pushPlain(x *request, c resource.Call) (resource.Result, error) {
 	if err := c.RequireUpdatesEnabled(); err != nil {
 		return resource.Result{}, err
 	}
-	if t, _, _ := mimetype.ParseMediaType(x.r.Header.Get("Content-Type")); t == "multipart/form-data" || t == "application/json" {
+	switch t, _, _ := mimetype.ParseMediaType(x.r.Header.Get("Content-Type")); {
+	case x.vendor.Uploads().OctetStreamOnly && t != "application/octet-stream":
+		return resource.Result{}, resource.Reject(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
+	case t == "multipart/form-data" || t == "application/json":
 		return resource.Result{}, resource.Reject(http.StatusUnsupportedMediaType, message.UnrecognizedRequestBody.With())
+	}
+	if err := x.rejectUpload(resource.Document{}); err != nil {
+		return resource.Result{}, err
 	}
 	u := c.Host.BMC().Updates
 	set := resource.Values{"ForceUpdate": u.Force}
@@ -48,13 +57,16 @@ func pushPlain(x *request, c resource.Call) (resource.Result, error) {
 		targets = append(targets, t)
 	}
 	set["Targets"] = targets
-	stage, err := c.Stage(resource.PlainPush, set)
+	stage, err := c.Stage("", set)
 	if err != nil {
 		return resource.Result{}, err
 	}
 	stage.When = resource.PushTime(u)
 	img, err := x.receiveImage(x.r.Body)
-	if err != nil {
+	switch {
+	case errors.Is(err, errEmptyImage):
+		return resource.Result{}, resource.Reject(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
+	case err != nil:
 		return resource.Result{}, err
 	}
 	return x.installImage(c, img, stage, "Update with a pushed image")
@@ -70,19 +82,8 @@ func pushMultipart(x *request, c resource.Call) (resource.Result, error) {
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
 		return resource.Result{}, resource.Reject(http.StatusUnsupportedMediaType, message.UnrecognizedRequestBody.With())
 	}
-	p := multipartPush{x: x, r: multipart.NewReader(x.r.Body, params["boundary"]), otherBytes: maxOtherParts}
-	if err := p.read(); err != nil {
-		p.dropImage()
-		return resource.Result{}, err
-	}
-	x.vendor.StandardURIs(p.parameters)
-	set, bad := resource.Validate(p.parameters, resource.UpdateParameters, c.View, nil)
-	if len(bad) > 0 {
-		p.dropImage()
-		return resource.Result{}, resource.Reject(http.StatusBadRequest, resource.Map(bad, resource.InputError.PropertyMessage)...)
-	}
-	c.Body = p.parameters
-	stage, err := c.Stage("MultipartHttpPushUri", set)
+	p := multipartPush{x: x, r: multipart.NewReader(x.r.Body, params["boundary"]), otherBytes: maxOtherParts, as: x.vendor.Uploads()}
+	stage, err := p.stage(&c)
 	if err != nil {
 		p.dropImage()
 		return resource.Result{}, err
@@ -94,10 +95,25 @@ func pushMultipart(x *request, c resource.Call) (resource.Result, error) {
 	return x.installImage(c, *p.image, stage, "Update with "+name)
 }
 
+// asked returns the push as the vendor's rules select it.
+func (x *request) asked() vendor.Request {
+	return vendor.Request{Method: x.r.Method, Match: x.match, At: resource.TakeSnapshot(x.host)}
+}
+
+// rejectUpload returns the error of the vendor's RejectRule that applies to a push with
+// the parameters in; nil: none does.
+func (x *request) rejectUpload(in resource.Document) error {
+	if rejection := x.vendor.Reject(x.asked(), in); rejection != nil {
+		return resource.Reject(rejection.Status, rejection.Message)
+	}
+	return nil
+}
+
 // multipartPush reads the parts of a multipart push.
 type multipartPush struct {
 	x             *request
 	r             *multipart.Reader
+	as            dialect.Uploads
 	otherBytes    int64 // bytes that may still come beside the image
 	parameters    resource.Document
 	hasParameters bool
@@ -105,13 +121,42 @@ type multipartPush struct {
 	name          string          // name of the file
 }
 
-// read reads all parts, and fails if a required one is missing.
+// stage reads the push, checks its parameters, and returns the update that it asks for.
+func (p *multipartPush) stage(c *resource.Call) (firmware.Stage, error) {
+	if err := p.read(); err != nil {
+		return firmware.Stage{}, err
+	}
+	p.x.vendor.StandardURIs(p.parameters)
+	if err := p.x.rejectUpload(p.parameters); err != nil {
+		return firmware.Stage{}, err
+	}
+	c.Body = p.parameters
+	in := p.x.vendor.Decode(p.x.asked(), p.parameters)
+	set, bad := resource.Validate(in, resource.UpdateParameters, c.View, nil)
+	if len(bad) > 0 {
+		about := resource.InputError.PropertyMessage
+		if action := p.as.Action; action != "" {
+			about = func(r resource.InputError) message.Message { return r.ParameterMessage(action) }
+		}
+		return firmware.Stage{}, resource.Reject(http.StatusBadRequest, resource.Map(bad, about)...)
+	}
+	if targets, _ := set["Targets"].([]any); p.as.MaxTargets > 0 && len(targets) > p.as.MaxTargets {
+		m := message.PropertyValueFormatError.With(fmt.Sprint(targets), "Targets").About("#/Targets")
+		return firmware.Stage{}, resource.Reject(http.StatusBadRequest, m)
+	}
+	return c.Stage(p.as.Action, set)
+}
+
+// read reads all parts, in whatever order they come: DSP0266 asks for none. It fails if a
+// required one is missing.
 func (p *multipartPush) read() error {
 	for {
 		part, err := p.r.NextRawPart()
 		switch {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF) && errors.Unwrap(err) == nil: // a wrapped io.EOF is the end of the body before the last boundary
 			return p.checkComplete()
+		case err != nil && !errors.Is(err, os.ErrDeadlineExceeded):
+			return p.rejectPart(message.UnrecognizedRequestBody.With())
 		case err != nil:
 			return rejectBody(err)
 		}
@@ -124,16 +169,34 @@ func (p *multipartPush) read() error {
 // checkComplete returns an error that names the missing parts.
 func (p *multipartPush) checkComplete() error {
 	var missing []message.Message
-	if !p.hasParameters {
-		missing = append(missing, message.PropertyMissing.With(parametersPart))
+	if !p.hasParameters && !p.as.OptionalParameters {
+		missing = append(missing, p.missing(parametersPart))
 	}
 	if p.image == nil {
-		missing = append(missing, message.PropertyMissing.With(filePart))
+		missing = append(missing, p.missing(filePart))
 	}
 	if len(missing) > 0 {
-		return resource.Reject(http.StatusBadRequest, missing...)
+		return p.rejectPart(missing...)
 	}
 	return nil
+}
+
+// missing returns the message for a part that is missing.
+func (p *multipartPush) missing(name string) message.Message {
+	if p.as.Action != "" {
+		return message.ActionParameterMissing.With(p.as.Action, name)
+	}
+	return message.PropertyMissing.With(name)
+}
+
+// rejectPart returns the error of a part that is missing or cannot be read. Base has a
+// message for that since 1.13, which does not name the part: the details do.
+func (p *multipartPush) rejectPart(details ...message.Message) error {
+	m := message.MissingOrMalformedPart.With()
+	if p.as.Action == "" && !p.x.vendor.Registries().Before(m.Registry, m.Since) {
+		details = append([]message.Message{m}, details...)
+	}
+	return resource.Reject(http.StatusBadRequest, details...)
 }
 
 // readPart reads one part. It stores an image at once.
@@ -142,13 +205,19 @@ func (p *multipartPush) readPart(part *multipart.Part) error {
 	switch {
 	case name == filePart && p.image == nil:
 		img, err := p.x.receiveImage(part)
-		if err != nil {
+		switch {
+		case errors.Is(err, errEmptyImage):
+			return p.rejectPart(p.missing(filePart))
+		case err != nil:
 			return err
 		}
 		p.image, p.name = &img, part.FileName()
 		return nil
 	case name == filePart || name == parametersPart && p.hasParameters:
-		return resource.Reject(http.StatusBadRequest, message.PropertyDuplicate.With(name))
+		if p.as.Action != "" {
+			return p.rejectPart(message.ActionParameterDuplicate.With(p.as.Action, name))
+		}
+		return p.rejectPart(message.PropertyDuplicate.With(name))
 	}
 	b, err := io.ReadAll(io.LimitReader(part, p.otherBytes+1))
 	switch p.otherBytes -= int64(len(b)); {
@@ -156,18 +225,27 @@ func (p *multipartPush) readPart(part *multipart.Part) error {
 		return rejectBody(err)
 	case p.otherBytes < 0:
 		return resource.Reject(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
-	case strings.HasPrefix(name, oemPart): // another vendor's part is ignored
+	case name == parametersPart:
+		return p.parseParameters(b)
+	case strings.HasPrefix(name, oemPart) || p.as.IgnoreUnknownParts: // another vendor's part is ignored
 		return nil
-	case name != parametersPart:
-		return resource.Reject(http.StatusBadRequest, message.PropertyUnknown.With(name))
+	case p.as.Action != "":
+		return resource.Reject(http.StatusBadRequest, message.ActionParameterUnknown.With(p.as.Action, name))
 	}
+	return resource.Reject(http.StatusBadRequest, message.PropertyUnknown.With(name))
+}
+
+// parseParameters parses the part UpdateParameters.
+func (p *multipartPush) parseParameters(b []byte) (err error) {
 	p.hasParameters = true
 	p.parameters, err = resource.Parse(b)
 	switch {
 	case errors.Is(err, resource.ErrMalformed):
-		return resource.Reject(http.StatusBadRequest, message.MalformedJSON.With())
-	case err != nil:
-		return resource.Reject(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
+		return p.rejectPart(message.MalformedJSON.With())
+	case err != nil && p.as.Action != "":
+		return p.rejectPart(message.ActionParameterValueTypeError.With(string(b), parametersPart, p.as.Action))
+	case err != nil: // not an object
+		return p.rejectPart(message.PropertyValueTypeError.With(string(b), parametersPart))
 	}
 	return nil
 }
@@ -179,6 +257,9 @@ func (p *multipartPush) dropImage() {
 	}
 }
 
+// errEmptyImage means that a client has sent an image of no bytes.
+var errEmptyImage = errors.New("redfish: the image is empty")
+
 // receiveImage stores an image that a client sends. The error of a client that stops
 // sending differs from one of the store.
 func (x *request) receiveImage(r io.Reader) (resource.Image, error) {
@@ -189,6 +270,9 @@ func (x *request) receiveImage(r io.Reader) (resource.Image, error) {
 		return resource.Image{}, resource.Reject(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
 	case body.err != nil:
 		return resource.Image{}, rejectBody(body.err)
+	case err == nil && body.size == 0:
+		x.host.DropImage(img.ID)
+		return resource.Image{}, errEmptyImage
 	}
 	return img, err
 }
@@ -203,15 +287,18 @@ func rejectBody(err error) error {
 	return resource.Reject(status, message.UnrecognizedRequestBody.With())
 }
 
-// clientReader reads what a client sends, and holds the error of the connection.
+// clientReader reads what a client sends, and holds its size and the error of the
+// connection.
 type clientReader struct {
-	r   io.Reader
-	err error
+	r    io.Reader
+	size int64 // bytes
+	err  error
 }
 
 // Read implements io.Reader.
 func (c *clientReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
+	c.size += int64(n)
 	if err != nil && !errors.Is(err, io.EOF) {
 		c.err = err
 	}

@@ -323,6 +323,13 @@ type form struct {
 
 func multipartPushOf(t *testing.T, b *bench, forms ...form) *httptest.ResponseRecorder {
 	t.Helper()
+	kind, body := encodeForms(t, forms...)
+	return push(t, b, kind, body, resource.MultipartPush)
+}
+
+// encodeForms returns the Content-Type and the body of a multipart push.
+func encodeForms(t *testing.T, forms ...form) (kind string, content []byte) {
+	t.Helper()
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
 	for _, f := range forms {
@@ -337,7 +344,7 @@ func multipartPushOf(t *testing.T, b *bench, forms ...form) *httptest.ResponseRe
 		must(t, err)
 	}
 	must(t, w.Close())
-	return push(t, b, w.FormDataContentType(), body.Bytes(), resource.MultipartPush)
+	return w.FormDataContentType(), body.Bytes()
 }
 
 func TestMultipartPush(t *testing.T) {
@@ -367,23 +374,34 @@ func TestMultipartPush(t *testing.T) {
 		code int
 		want string
 	}{
-		{"no file", b, []form{parameters(`{}`)}, 400, "PropertyMissing UpdateFile"},
-		{"no parameters", b, []form{file}, 400, "PropertyMissing UpdateParameters"},
-		{"nothing", b, []form{oem}, 400, "PropertyMissing UpdateParameters"},
-		{"two files", b, []form{parameters(`{}`), file, file}, 400, "PropertyDuplicate UpdateFile"},
-		{"parameters twice", b, []form{parameters(`{}`), parameters(`{}`), file}, 400, "PropertyDuplicate UpdateParameters"},
+		{"no file", b, []form{parameters(`{}`)}, 400, "MissingOrMalformedPart; PropertyMissing UpdateFile"},
+		{"no parameters", b, []form{file}, 400, "MissingOrMalformedPart; PropertyMissing UpdateParameters"},
+		{"nothing", b, []form{oem}, 400, "MissingOrMalformedPart; PropertyMissing UpdateParameters; PropertyMissing UpdateFile"},
+		{"an empty file", b, []form{parameters(`{}`), {"UpdateFile", file.mime, "bios.img", nil}}, 400, "MissingOrMalformedPart; PropertyMissing UpdateFile"},
+		{"empty parameters", b, []form{parameters(``), file}, 400, "MissingOrMalformedPart; MalformedJSON"},
+		{"two files", b, []form{parameters(`{}`), file, file}, 400, "MissingOrMalformedPart; PropertyDuplicate UpdateFile"},
+		{"parameters twice", b, []form{parameters(`{}`), parameters(`{}`), file}, 400, "MissingOrMalformedPart; PropertyDuplicate UpdateParameters"},
 		{"another part", b, []form{parameters(`{}`), file, {"Colour", "text/plain", "", nil}}, 400, "PropertyUnknown Colour"},
-		{"no JSON", b, []form{parameters(`{`), file}, 400, "MalformedJSON"},
-		{"no object", b, []form{parameters(`[]`), file}, 400, "UnrecognizedRequestBody"},
+		{"a part without a name", b, []form{parameters(`{}`), file, {"", "text/plain", "", nil}}, 400, `PropertyUnknown ""`},
+		{"no JSON", b, []form{parameters(`{`), file}, 400, "MissingOrMalformedPart; MalformedJSON"},
+		{"no JSON behind the file", b, []form{file, parameters(`{`)}, 400, "MissingOrMalformedPart; MalformedJSON"},
+		{"no object", b, []form{parameters(`[]`), file}, 400, "MissingOrMalformedPart; PropertyValueTypeError [] UpdateParameters"},
 		{"unknown parameter", b, []form{parameters(`{"Colour":1}`), file}, 400, "PropertyUnknown Colour"},
-		{"unknown target", b, []form{parameters(`{"Targets":["x"]}`), file}, 400, "ActionParameterValueNotInList x Targets"},
+		{"another vendor's parameter", b, []form{parameters(`{"Oem":{"Acme":{"Colour":1}}}`), file}, 400, "PropertyUnknown Acme"},
+		{"unknown target", b, []form{parameters(`{"Targets":["x"]}`), file}, 400, "PropertyValueNotInList x Targets"},
+		{"unknown target behind the file", b, []form{file, parameters(`{"Targets":["x"]}`)}, 400, "PropertyValueNotInList x Targets"},
+		{"Targets of another type", b, []form{parameters(`{"Targets":"x"}`), file}, 400, "PropertyValueTypeError x Targets"},
+		{"a target of another type", b, []form{parameters(`{"Targets":[7]}`), file}, 400, "PropertyValueTypeError 7 Targets"},
+		{"unknown apply time", b, []form{parameters(`{"@Redfish.OperationApplyTime":"Soon"}`), file}, 400, "PropertyValueNotInList Soon @Redfish.OperationApplyTime"},
+		{"apply time of another type", b, []form{parameters(`{"@Redfish.OperationApplyTime":7}`), file}, 400, "PropertyValueTypeError 7 @Redfish.OperationApplyTime"},
+		{"no window", b, []form{parameters(`{"@Redfish.OperationApplyTime":"AtMaintenanceWindowStart"}`), file}, 400, "PropertyMissing MaintenanceWindowStartTime"},
 		{"other parts too large", b, []form{{"OemX", "text/plain", "", make([]byte, maxOtherParts+1)}}, 413, "PayloadTooLarge"},
 		{"image too large", small, []form{parameters(`{}`), file}, 413, "PayloadTooLarge"},
 	} {
 		w := multipartPushOf(t, tt.b, tt.in...)
 		var body map[string]any
 		must(t, json.Unmarshal(w.Body.Bytes(), &body))
-		if got := messages(body); w.Code != tt.code || len(got) == 0 || !strings.HasPrefix(got[0], tt.want) {
+		if got := strings.Join(messages(body), "; "); w.Code != tt.code || !strings.HasPrefix(got, tt.want) {
 			t.Errorf("%s: %d %q, want %d %q", tt.name, w.Code, got, tt.code, tt.want)
 		}
 		if len(tt.b.h.images.stored) > 1 { // nothing in this test deletes the image of the update above

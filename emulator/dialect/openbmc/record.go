@@ -43,10 +43,13 @@ var Record = dialect.Record{
 		// [V] redfish-core/src/error_messages.cpp: error.code is the first message's, as
 		// in the standard.
 	},
-	OEM:   extensions(),
-	Media: dialect.Media{}, // [V] virtual_media.hpp: InsertMedia answers once the image is mounted
-	Logs:  dialect.Logs{System: "EventLog", Manager: "Journal", DeletableEntries: true},
-	IPMI:  ipmi(),
+	OEM: extensions(),
+	// [V] update_service.hpp: extractMultipartUpdateParameters asks for UpdateFile alone, in
+	// any order, and reads no part of another name; handleUpdateServicePost.
+	Uploads: dialect.Uploads{OptionalParameters: true, IgnoreUnknownParts: true, OctetStreamOnly: true, MaxTargets: 1},
+	Media:   dialect.Media{}, // [V] virtual_media.hpp: InsertMedia answers once the image is mounted
+	Logs:    dialect.Logs{System: "EventLog", Manager: "Journal", DeletableEntries: true},
+	IPMI:    ipmi(),
 	Deviations: []dialect.Deviation{
 		{ResourceType: "Bios", Path: "Id", Evidence: "the URI ends with Bios, and Id is BIOS: bmcweb, bios.hpp"},
 	},

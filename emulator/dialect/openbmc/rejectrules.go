@@ -6,7 +6,10 @@ func baseMessage(key, text string) dialect.VendorMessage {
 	return dialect.VendorMessage{Registry: "Base", Version: "1.19.0", Key: key, Text: text, Resolution: "Change the request and send it again."}
 }
 
-const insert = "VirtualMedia.InsertMedia"
+const (
+	insert        = "VirtualMedia.InsertMedia"
+	multipartPush = "MultipartHttpPushUri"
+)
 
 // rejectRules returns the requests that bmcweb rejects although the standard allows
 // them.
@@ -22,6 +25,11 @@ func rejectRules() []dialect.RejectRule {
 		{ResourceType: "VirtualMedia", Method: insert, HasPrefix: map[string][]string{"Image": {"http://", "nfs://", "ftp://", "sftp://", "scp://", "tftp://", "cifs://"}},
 			Message: baseMessage("ResourceAtUriInUnknownFormat", "The resource at %2 is in a format that the service does not know.")},
 		{ResourceType: "VirtualMedia", Method: insert, NotOneOf: map[string][]string{"TransferProtocolType": {"CIFS", "HTTPS"}},
+			Message: baseMessage("PropertyValueNotInList", "The value %2 of the property %1 is not one of those that it can have.")},
+		// [V] update_service.hpp: processUpdateParameters and convertApplyTime.
+		{ResourceType: "UpdateService", Method: multipartPush, SendsAny: []string{"ExcludeTargets", "ForceUpdate", "Stage", "Oem", "@Redfish.MaintenanceWindow"},
+			Message: unknown},
+		{ResourceType: "UpdateService", Method: multipartPush, NotOneOf: map[string][]string{"@Redfish.OperationApplyTime": {"Immediate", "OnReset"}},
 			Message: baseMessage("PropertyValueNotInList", "The value %2 of the property %1 is not one of those that it can have.")},
 		// [V] virtual_media.hpp has no PATCH, storage.hpp and bios.hpp neither.
 		{ResourceType: "VirtualMedia", Method: "PATCH", Status: 405, Message: readOnly},

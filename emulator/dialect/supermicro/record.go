@@ -12,6 +12,7 @@
 //	badfish   redhat-performance/badfish, mount_virtual_media
 //	sushy     openstack/sushy, release notes and constants
 //	ironic    openstack/ironic, drivers/modules/redfish and ipmitool
+//	fwupd     fwupd/fwupd, plugins/redfish
 //	story     https://storyboard.openstack.org/#!/story/…
 //	ansible   ansible-collections/community.general, issues and pull requests
 //	reference docs/vendors.md, the tables of features by vendor
@@ -19,6 +20,7 @@
 // These differ from a real BMC:
 //   - ImageName is cleared by an eject, where it stays on a real BMC (ansible #6969).
 //     Clients that read Inserted or ConnectedVia do not see that.
+//   - An update preserves all settings, whatever Oem.Supermicro of UpdateParameters says.
 //   - X11 accepts firmware as an upload; a real one uses CGI, which is no Redfish.
 //   - There is no FixedBootOrder, which groups boot options: the boot order is
 //     ComputerSystem.Boot.BootOrder, which X13 has as well (mockup).
@@ -106,6 +108,10 @@ func record(name, redfish string, presentation dialect.Presentation, more func(*
 	r.BIOS = dialect.BIOS{ApplyTimes: []firmware.ApplyTime{firmware.OnReset}} // [V: mockup: applied on the next reboot]
 	r.Protocol = dialect.Protocol{OEMTypes: oemTypes}
 	r.Presentation = presentation.Clone()
+	// What an update preserves [V: fwupd, fu-redfish-smc-device.c].
+	r.Presentation.InputAliases = append(r.Presentation.InputAliases, dialect.InputAlias{
+		ResourceType: "UpdateService", Method: "MultipartHttpPushUri", Path: "Oem/Supermicro", To: dialect.Discard,
+	})
 	r.IPMI = ipmi(r.IPMI)
 	r.Deviations = []dialect.Deviation{{
 		ResourceType: "ComputerSystem", Path: "Boot/BootSourceOverrideTarget", Evidence: "UsbCd is no BootSource of the standard [V: mockup]",

@@ -8,6 +8,7 @@
 //	          XCC TGBT42S 2.83
 //	libredfish  the same, src/lenovo.rs
 //	scripts   lenovo/python-redfish-lenovo, examples
+//	restapi   https://pubs.lenovo.com/xcc-restapi and xcc2-restapi, UpdateService
 //	sushy     openstack/sushy, release notes
 //	gofish, bmclib, community.general: issues and pull requests of these
 //	reference docs/vendors.md, the tables of features by vendor
@@ -89,6 +90,9 @@ func record(name, model, redfish string, presentation dialect.Presentation, more
 	r.RedundantReset = dialect.AcceptRedundant // [K]
 	r.MaxImageBytes = 250000000                // [V: mockup, UpdateService]
 	r.Logs = dialect.Logs{System: "SEL" /* [V: mockup] */, Manager: "AuditLog" /* [V: mockup, there under the system] */}
+	// A push of the wrong parts is answered as an action without its parameters [V: restapi,
+	// "Multipart HTTP Push update for firmware"]; the action's name is not told [K].
+	r.Uploads.Action = "UpdateService.MultipartHttpPush"
 	r.BIOS = dialect.BIOS{
 		ApplyTimes:      []firmware.ApplyTime{firmware.OnReset}, // [V: mockup, Bios]
 		SettingsShowAll: true,                                   // [V: mockup, Bios/Pending]

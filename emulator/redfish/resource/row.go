@@ -132,6 +132,14 @@ const (
 	MultipartUpload UploadKind = "multipart"
 )
 
+// Property returns the property of the UpdateService that names the URI.
+func (k UploadKind) Property() string {
+	if k == MultipartUpload {
+		return "MultipartHttpPushUri"
+	}
+	return "HttpPushUri"
+}
+
 // ResponseKind names a response to a GET that is not the representation of a resource.
 type ResponseKind string
 

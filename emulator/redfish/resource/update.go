@@ -198,7 +198,8 @@ func imageName(uri string) string {
 	return u.Path[strings.LastIndexByte(u.Path, '/')+1:]
 }
 
-// Stage returns the update that a request asks for.
+// Stage returns the update that a request asks for. Messages about its targets are those of
+// the parameters of an action; "": of properties.
 func (c Call) Stage(action string, set Values) (firmware.Stage, error) {
 	when, err := parseApplyTime(set, OperationApplyTime, operationWindow, c.Host.Now())
 	if err != nil {
@@ -214,8 +215,11 @@ func (c Call) Stage(action string, set Values) (firmware.Stage, error) {
 			uri, _ := x.(string)
 			ids, known := c.targets()[uri]
 			if !known {
-				m := message.ActionParameterValueNotInList.With(uri, of.name, action).About("#/" + of.name)
-				return firmware.Stage{}, Reject(http.StatusBadRequest, m)
+				m := message.PropertyValueNotInList.With(uri, of.name)
+				if action != "" {
+					m = message.ActionParameterValueNotInList.With(uri, of.name, action)
+				}
+				return firmware.Stage{}, Reject(http.StatusBadRequest, m.About("#/"+of.name))
 			}
 			for _, id := range ids {
 				if !slices.Contains(*of.to, id) {
@@ -231,13 +235,17 @@ func (c Call) Stage(action string, set Values) (firmware.Stage, error) {
 }
 
 // targets maps each URI that an update can name as its target to its components: the URI of
-// a component to itself, that of a device to its components, that of the system to all but
-// the BMC's, and that of the inventory to all (DSP2046, SimpleUpdate.Targets).
+// a component to itself, that of a device or of Bios to its components, that of the system
+// to all but the BMC's, and that of the inventory to all (DSP2046, SimpleUpdate.Targets).
 func (c Call) targets() map[string][]string {
 	at, out := TakeSnapshot(c.Host), map[string][]string{}
 	for _, x := range at.Machine.Components() {
 		v := c.View.Tree.Find(&url.URL{Path: FirmwareURI(x.ID)}).View(at)
-		for _, uri := range append(v.relatedURIs(x), FirmwareURI(x.ID), firmwareInventory, v.system()) {
+		uris := append(v.relatedURIs(x), FirmwareURI(x.ID), firmwareInventory, v.system())
+		if x.Kind == firmware.KindBIOS {
+			uris = append(uris, v.system("Bios"))
+		}
+		for _, uri := range uris {
 			if !slices.Contains(out[uri], x.ID) && (x.Kind != firmware.KindBMC || uri != v.system()) {
 				out[uri] = append(out[uri], x.ID)
 			}
@@ -272,5 +280,5 @@ var UpdateParameters = append([]Input{
 	{Name: "ExcludeTargets", Kind: Array, Of: []Input{{Kind: Text}}},
 	{Name: "ForceUpdate", Kind: Boolean},
 	{Name: "Stage", Kind: Boolean},
-	{Name: "Oem", Kind: ScalarMap},
+	{Name: "Oem", Kind: Group}, // a dialect's InputAliases take the properties of its vendor
 }, operationInputs...)

@@ -25,6 +25,9 @@ func (v *Vendor) SupportsGzip() bool { return v.d.Protocol.Gzip }
 // accepts, in bytes.
 func (v *Vendor) MaxImageBytes() int64 { return v.d.MaxImageBytes }
 
+// Uploads returns how the service takes pushed images.
+func (v *Vendor) Uploads() dialect.Uploads { return v.d.Uploads }
+
 // Registries returns the versions of the message registries that the vendor uses.
 func (v *Vendor) Registries() message.Versions { return v.d.Protocol.Registries }
 

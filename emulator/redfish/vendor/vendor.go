@@ -67,16 +67,21 @@ type Request struct {
 
 // selects reports whether a rule for a resource type, a method and a URI pattern
 // applies to the request. An empty type, an empty method and a nil pattern match
-// everything. The method of an action is the action's name.
+// everything. The method of an action is the action's name, that of an upload the
+// property of the UpdateService that names its URI.
 func (q Request) selects(resourceType, method string, uri pattern) bool {
 	m, called := q.Match, q.Method
-	if m.Action != nil {
+	schema := m.Schema
+	switch {
+	case m.Action != nil:
 		called = m.Action.Name
+	case m.Upload != nil:
+		schema, called = "UpdateService", m.Upload.Kind.Property()
 	}
 	if m.OEM != nil && uri != nil && len(uri) < len(splitPath(m.URI)) {
 		return false // the pattern covers an OEM resource only by its own URI, not from above
 	}
-	return (resourceType == "" || resourceType == resource.TypeName(m.Schema)) && (method == "" || method == called) && (uri == nil || uri.covers(m.URI))
+	return (resourceType == "" || resourceType == resource.TypeName(schema)) && (method == "" || method == called) && (uri == nil || uri.covers(m.URI))
 }
 
 // IsStandard reports whether the vendor renders resources as the standard service
