@@ -1,16 +1,17 @@
 package redfish
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	mimetype "mime"
 	"mime/multipart"
 	"net/http"
 	"os"
 	"strings"
 
-	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
@@ -82,7 +83,7 @@ func pushMultipart(x *request, c resource.Call) (resource.Result, error) {
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
 		return resource.Result{}, resource.Reject(http.StatusUnsupportedMediaType, message.UnrecognizedRequestBody.With())
 	}
-	p := multipartPush{x: x, r: multipart.NewReader(x.r.Body, params["boundary"]), otherBytes: maxOtherParts, as: x.vendor.Uploads()}
+	p := multipartPush{x: x, r: multipart.NewReader(x.r.Body, params["boundary"]), otherBytes: maxOtherParts, action: x.vendor.Uploads().Action}
 	stage, err := p.stage(&c)
 	if err != nil {
 		p.dropImage()
@@ -113,8 +114,8 @@ func (x *request) rejectUpload(in resource.Document) error {
 type multipartPush struct {
 	x             *request
 	r             *multipart.Reader
-	as            dialect.Uploads
-	otherBytes    int64 // bytes that may still come beside the image
+	action        string // name of the action as whose parameters errors name parts; "": as properties
+	otherBytes    int64  // bytes that may still come beside the image
 	parameters    resource.Document
 	hasParameters bool
 	image         *resource.Image // stored; nil before its part
@@ -135,16 +136,16 @@ func (p *multipartPush) stage(c *resource.Call) (firmware.Stage, error) {
 	set, bad := resource.Validate(in, resource.UpdateParameters, c.View, nil)
 	if len(bad) > 0 {
 		about := resource.InputError.PropertyMessage
-		if action := p.as.Action; action != "" {
-			about = func(r resource.InputError) message.Message { return r.ParameterMessage(action) }
+		if p.action != "" {
+			about = func(r resource.InputError) message.Message { return r.ParameterMessage(p.action) }
 		}
 		return firmware.Stage{}, resource.Reject(http.StatusBadRequest, resource.Map(bad, about)...)
 	}
-	if targets, _ := set["Targets"].([]any); p.as.MaxTargets > 0 && len(targets) > p.as.MaxTargets {
+	if targets, _ := set["Targets"].([]any); len(targets) > cmp.Or(p.x.vendor.Uploads().MaxTargets, math.MaxInt) {
 		m := message.PropertyValueFormatError.With(fmt.Sprint(targets), "Targets").About("#/Targets")
 		return firmware.Stage{}, resource.Reject(http.StatusBadRequest, m)
 	}
-	return c.Stage(p.as.Action, set)
+	return c.Stage(p.action, set)
 }
 
 // read reads all parts, in whatever order they come: DSP0266 asks for none. It fails if a
@@ -169,7 +170,7 @@ func (p *multipartPush) read() error {
 // checkComplete returns an error that names the missing parts.
 func (p *multipartPush) checkComplete() error {
 	var missing []message.Message
-	if !p.hasParameters && !p.as.OptionalParameters {
+	if !p.hasParameters && !p.x.vendor.Uploads().OptionalParameters {
 		missing = append(missing, p.missing(parametersPart))
 	}
 	if p.image == nil {
@@ -183,8 +184,8 @@ func (p *multipartPush) checkComplete() error {
 
 // missing returns the message for a part that is missing.
 func (p *multipartPush) missing(name string) message.Message {
-	if p.as.Action != "" {
-		return message.ActionParameterMissing.With(p.as.Action, name)
+	if p.action != "" {
+		return message.ActionParameterMissing.With(p.action, name)
 	}
 	return message.PropertyMissing.With(name)
 }
@@ -193,7 +194,7 @@ func (p *multipartPush) missing(name string) message.Message {
 // message for that since 1.13, which does not name the part: the details do.
 func (p *multipartPush) rejectPart(details ...message.Message) error {
 	m := message.MissingOrMalformedPart.With()
-	if p.as.Action == "" && !p.x.vendor.Registries().Before(m.Registry, m.Since) {
+	if p.action == "" && !p.x.vendor.Registries().Before(m.Registry, m.Since) {
 		details = append([]message.Message{m}, details...)
 	}
 	return resource.Reject(http.StatusBadRequest, details...)
@@ -214,8 +215,8 @@ func (p *multipartPush) readPart(part *multipart.Part) error {
 		p.image, p.name = &img, part.FileName()
 		return nil
 	case name == filePart || name == parametersPart && p.hasParameters:
-		if p.as.Action != "" {
-			return p.rejectPart(message.ActionParameterDuplicate.With(p.as.Action, name))
+		if p.action != "" {
+			return p.rejectPart(message.ActionParameterDuplicate.With(p.action, name))
 		}
 		return p.rejectPart(message.PropertyDuplicate.With(name))
 	}
@@ -227,10 +228,10 @@ func (p *multipartPush) readPart(part *multipart.Part) error {
 		return resource.Reject(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
 	case name == parametersPart:
 		return p.parseParameters(b)
-	case strings.HasPrefix(name, oemPart) || p.as.IgnoreUnknownParts: // another vendor's part is ignored
+	case strings.HasPrefix(name, oemPart) || p.x.vendor.Uploads().IgnoreUnknownParts: // another vendor's part is ignored
 		return nil
-	case p.as.Action != "":
-		return resource.Reject(http.StatusBadRequest, message.ActionParameterUnknown.With(p.as.Action, name))
+	case p.action != "":
+		return resource.Reject(http.StatusBadRequest, message.ActionParameterUnknown.With(p.action, name))
 	}
 	return resource.Reject(http.StatusBadRequest, message.PropertyUnknown.With(name))
 }
@@ -242,8 +243,8 @@ func (p *multipartPush) parseParameters(b []byte) (err error) {
 	switch {
 	case errors.Is(err, resource.ErrMalformed):
 		return p.rejectPart(message.MalformedJSON.With())
-	case err != nil && p.as.Action != "":
-		return p.rejectPart(message.ActionParameterValueTypeError.With(string(b), parametersPart, p.as.Action))
+	case err != nil && p.action != "":
+		return p.rejectPart(message.ActionParameterValueTypeError.With(string(b), parametersPart, p.action))
 	case err != nil: // not an object
 		return p.rejectPart(message.PropertyValueTypeError.With(string(b), parametersPart))
 	}
