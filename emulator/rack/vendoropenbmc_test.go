@@ -125,7 +125,7 @@ func TestOpenBMCShowsNothingThatBmcwebLacks(t *testing.T) {
 				{"/redfish/v1/AccountService", `{"AuthFailureLoggingThreshold":3}`}, {"/redfish/v1/SessionService", `{"AbsoluteSessionTimeoutEnabled":true}`},
 				{"/redfish/v1/Managers/bmc/NetworkProtocol", `{"SSDP":{"ProtocolEnabled":true}}`}, {"/redfish/v1/Systems/system", `{"HostWatchdogTimer":{"WarningAction":"None"}}`},
 				{"/redfish/v1/AccountService/Accounts/1", `{"AccountExpiration":"2030-01-01T00:00:00Z"}`}, {"/redfish/v1/Managers/bmc/NetworkProtocol", `{"KVMIP":{"ProtocolEnabled":true}}`},
-				{"/redfish/v1/Managers/bmc", `{"SerialConsole":{"ServiceEnabled":true}}`}, {"/redfish/v1/TelemetryService", `{"ServiceEnabled":true}`},
+				{"/redfish/v1/Managers/bmc", `{"SerialConsole":{"ServiceEnabled":true}}`},
 			} {
 				status, body := call(t, l, l.First(), "PATCH", row[0], row[1])
 				if text, _ := json.Marshal(body); status != 400 || !strings.Contains(string(text), "PropertyUnknown") {

@@ -70,6 +70,7 @@ func hidden() []string {
 		"/redfish/v1/AccountService/Accounts/{account}/Actions",
 		"/redfish/v1/AccountService/Accounts/{account}/ChangePasswordActionInfo",
 		"/redfish/v1/EventService/Actions/EventService.TestEventSubscription",
+		"/redfish/v1/EventService/Subscriptions/{subscription}/Actions",
 		"/redfish/v1/EventService/SubmitTestEventActionInfo",
 		"/redfish/v1/TelemetryService/MetricDefinitions",
 		"/redfish/v1/TelemetryService/Actions",
