@@ -39,9 +39,9 @@ func TestBootOptionParametersOfPhosphorHostIPMId(t *testing.T) {
 	}
 }
 
-// ofProtocol are names that bmcweb adds to any response, outside of the files that make
-// resources.
-var ofProtocol = []string{"@odata.id", "@odata.type", "@odata.etag", "@odata.count", "@odata.context", "Members", "Members@odata.count", "Members@odata.nextLink"}
+// ofProtocol are names that bmcweb adds to any response or message, outside of the files that
+// make resources.
+var ofProtocol = []string{"MessageSeverity", "@odata.id", "@odata.type", "@odata.etag", "@odata.count", "@odata.context", "Members", "Members@odata.count", "Members@odata.nextLink"}
 
 // notRouted are ends of URIs for which bmcweb has no route.
 var notRouted = []string{
@@ -63,6 +63,7 @@ func TestOpenBMCShowsNothingThatBmcwebLacks(t *testing.T) {
 			r := rackfile.Default(1)
 			r.Hosts[0].Profile = model
 			l := racktest.Start(t, rack.Config{Rack: &r})
+			use(t, l, l.First())
 			read := map[string]bool{}
 			todo := []string{"/redfish/v1/"}
 			resourceType := ""
@@ -125,11 +126,18 @@ func TestOpenBMCShowsNothingThatBmcwebLacks(t *testing.T) {
 				{"/redfish/v1/AccountService", `{"AuthFailureLoggingThreshold":3}`}, {"/redfish/v1/SessionService", `{"AbsoluteSessionTimeoutEnabled":true}`},
 				{"/redfish/v1/Managers/bmc/NetworkProtocol", `{"SSDP":{"ProtocolEnabled":true}}`}, {"/redfish/v1/Systems/system", `{"HostWatchdogTimer":{"WarningAction":"None"}}`},
 				{"/redfish/v1/AccountService/Accounts/1", `{"AccountExpiration":"2030-01-01T00:00:00Z"}`}, {"/redfish/v1/Managers/bmc/NetworkProtocol", `{"KVMIP":{"ProtocolEnabled":true}}`},
+				{"/redfish/v1/EventService/Subscriptions/1", `{"IncludeOriginOfCondition":true}`},
 				{"/redfish/v1/Managers/bmc", `{"SerialConsole":{"ServiceEnabled":true}}`},
 			} {
 				status, body := call(t, l, l.First(), "PATCH", row[0], row[1])
 				if text, _ := json.Marshal(body); status != 400 || !strings.Contains(string(text), "PropertyUnknown") {
 					t.Errorf("PATCH %s %s = %d %s, want 400 PropertyUnknown", row[0], row[1], status, text)
+				}
+			}
+			for _, more := range []string{`"EventTypes":["Alert"]`, `"Severities":["OK"]`, `"Name":"x"`, `"IncludeOriginOfCondition":true`} {
+				status, body := call(t, l, l.First(), "POST", "/redfish/v1/EventService/Subscriptions", `{"Destination":"https://192.0.2.2/","Protocol":"Redfish",`+more+`}`)
+				if text, _ := json.Marshal(body); status != 400 || !strings.Contains(string(text), "PropertyUnknown") {
+					t.Errorf("POST of a subscription with %s = %d %s, want 400 PropertyUnknown", more, status, text)
 				}
 			}
 		})

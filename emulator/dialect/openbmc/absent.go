@@ -50,6 +50,9 @@ func absent() []dialect.Transform {
 			"DHCPv6/OperatingMode@Redfish.AllowableValues", "IPv6Enabled", "MaxIPv6StaticAddresses", "PermanentMACAddress",
 			"Status/Health", "VLAN/VLANPriority",
 		}},
+		{ResourceType: "EventDestination", Remove: []string{ // event_service.hpp
+			"DeliveryRetryPolicy@Redfish.AllowableValues", "IncludeOriginOfCondition", "Status/Health",
+		}},
 		{ResourceType: "EventDestinationCollection", Remove: []string{ // event_service.hpp
 			"@Redfish.CollectionCapabilities",
 		}},
@@ -143,6 +146,9 @@ func absent() []dialect.Transform {
 			"ProtocolFeaturesSupported/FilterQueryComparisonOperations",
 			"ProtocolFeaturesSupported/FilterQueryCompoundOperations", "ProtocolFeaturesSupported/IncludeOriginOfConditionQuery",
 			"ProtocolFeaturesSupported/MultipleHTTPRequests", "ProtocolFeaturesSupported/TopSkipQuery",
+		}},
+		{ResourceType: "Session", Remove: []string{ // redfish_sessions.hpp
+			"CreatedTime", "SessionType",
 		}},
 		{ResourceType: "SessionService", Remove: []string{ // redfish_sessions.hpp
 			"AbsoluteSessionTimeout", "AbsoluteSessionTimeoutEnabled", "Status",

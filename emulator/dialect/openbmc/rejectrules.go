@@ -35,6 +35,10 @@ func rejectRules() []dialect.RejectRule {
 			"HostName", "PowerOnDelaySeconds", "PowerCycleDelaySeconds", "Boot/BootOrder", "Boot/BootNext", "Boot/HttpBootUri", "Boot/AliasBootOrder",
 			"Boot/UefiTargetBootSourceOverride", "Boot/BootOrderPropertySelection",
 		}, Message: unknown},
+		// [V] event_service.hpp, the POST and the PATCH of subscriptions.
+		{ResourceType: "EventDestinationCollection", Method: "POST", SendsAny: []string{
+			"Id", "Name", "Description", "EventTypes", "ExcludeMessageIds", "ExcludeRegistryPrefixes", "Severities", "SubordinateResources", "IncludeOriginOfCondition",
+		}, Message: unknown},
 		// [V] ethernet.hpp, parseDHCPConfiguration and handleEthernetInterfacePatch.
 		{ResourceType: "EthernetInterface", Method: "PATCH", SendsAny: []string{"DHCPv4/UseGateway", "DHCPv6/UseRapidCommit"},
 			Message: unknown},
