@@ -59,19 +59,23 @@ const (
 	OEMEnergy       OEMValue = "energy"        // Wh since OEMEnergySince
 	OEMEnergySince  OEMValue = "energy since"  // time
 	OEMPeak         OEMValue = "peak power"    // W, of the last minute
+	OEMMean         OEMValue = "mean power"    // W, of the last minute
+	OEMLeast        OEMValue = "least power"   // W, of the last minute
 	OEMPeakAmps     OEMValue = "peak current"  // 0.1 A
 	OEMPeakSince    OEMValue = "peak since"    // time
 	OEMNow          OEMValue = "now"           // time
 	OEMPower        OEMValue = "power"         // W
 	OEMHeadroom     OEMValue = "headroom"      // W that the power supplies can deliver beyond the present draw
 	OEMPeakHeadroom OEMValue = "peak headroom" // W beyond the peak
+	OEMCapacity     OEMValue = "capacity"      // W that the power supplies can deliver
+	OEMSupplies     OEMValue = "supplies"      // number of power supplies
 	OEMAddress      OEMValue = "address"       // IPv4 address of the BMC: its first byte is the least significant
 	OEMStatic       OEMValue = "static"        // 1: the address is static, 0: of DHCP
 )
 
 var (
 	oemTexts  = []OEMText{"", OEMSerial, OEMModel, OEMAsset, OEMBMC}
-	oemValues = []OEMValue{"", OEMEnergy, OEMEnergySince, OEMPeak, OEMPeakAmps, OEMPeakSince, OEMNow, OEMPower, OEMHeadroom, OEMPeakHeadroom, OEMAddress, OEMStatic}
+	oemValues = []OEMValue{"", OEMEnergy, OEMEnergySince, OEMPeak, OEMMean, OEMLeast, OEMPeakAmps, OEMPeakSince, OEMNow, OEMPower, OEMHeadroom, OEMPeakHeadroom, OEMCapacity, OEMSupplies, OEMAddress, OEMStatic}
 )
 
 func validateFields(list string, fields []OEMField, need func(ok bool, field, fix string)) {

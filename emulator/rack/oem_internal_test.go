@@ -20,6 +20,7 @@ import (
 // commands, and fail at once with another (statements I71 and tool-19).
 func TestVendorIPMICommands(t *testing.T) {
 	prerequisites.Need(t, "ipmitool")
+	prerequisites.Need(t, "ipmi-oem")
 	r := rackfile.Default(2)
 	r.Accounts = []rackfile.Account{{Name: "ADMIN", Password: "ADMIN-1", Role: "Administrator"}}
 	l := open(t, Config{Rack: &r})
@@ -62,11 +63,28 @@ func TestVendorIPMICommands(t *testing.T) {
 		{"delloem lan get", "Dedicated"},
 		{"delloem lan get active", ""},
 		{"delloem powermonitor", "System Peak Power"},
+		{"delloem powermonitor powerconsumptionhistory", "Max Power Consumption"},
+		{"delloem powermonitor getpowerbudget", "Power cap"},
 		{"delloem setled 0:0.0 online", ""},
 	} {
 		out, err := run(h, strings.Fields(tt.line)...)
 		if err != nil || !strings.Contains(strings.ToLower(out), strings.ToLower(tt.want)) {
 			t.Errorf("%s = %v, want %q in\n%s", tt.line, err, tt.want, out)
+		}
+	}
+	for _, tt := range []struct{ line, want string }{
+		{"get-active-lom-status v2", "Link Present"},
+		{"get-power-consumption-statistics average", "Last Week"},
+		{"get-power-capacity", "W"},
+		{"get-power-capacity-status", ""},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), patience.Of(30*time.Second))
+		defer cancel()
+		at, _ := h.IPMI()
+		args := append([]string{"-h", at.String(), "-u", "ADMIN", "-p", "ADMIN-1", "-D", "LAN_2_0", "-I", "17", "-l", "ADMIN", "dell"}, strings.Fields(tt.line)...)
+		out, err := exec.CommandContext(ctx, "ipmi-oem", args...).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), tt.want) {
+			t.Errorf("ipmi-oem dell %s = %v, want %q in\n%s", tt.line, err, tt.want, out)
 		}
 	}
 	if out, err := run(h, "raw", "0x30", "0x28", "2", "0"); err != nil {

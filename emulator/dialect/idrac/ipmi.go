@@ -4,7 +4,11 @@
 // the mark unless it is docs/vendors.md; [K] is known from use and has no such source.
 package idrac
 
-import "github.com/metalab-dev/metalab/emulator/dialect"
+import (
+	"slices"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+)
 
 // Numbers under which commands store bytes (OEMCommand.StoreAs).
 const (
@@ -20,16 +24,22 @@ const (
 	administrator = 4
 )
 
-// OEMCommands are the commands that ipmitool's delloem sends [V: ipmitool 1.8.19,
-// lib/ipmi_delloem.c; statement I71].
+// OEMCommands are the commands that ipmitool's delloem and FreeIPMI's ipmi-oem send
+// [V: ipmitool 1.8.19, lib/ipmi_delloem.c; FreeIPMI 1.6.9, ipmi-oem-dell.c; statement
+// I71].
 var OEMCommands = []dialect.OEMCommand{
 	{NetFn: oem, Cmd: 0x25, Name: "Get NIC Selection", Privilege: user, Response: []dialect.OEMField{{Stored: storedOldNIC, Bytes: []byte{2}}}},
 	{NetFn: oem, Cmd: 0x24, Name: "Set NIC Selection", Privilege: administrator, MinLength: 1, MaxLength: 1, StoreAs: storedOldNIC},
 	{NetFn: oem, Cmd: 0x29, Name: "Get NIC Selection And Failover", Privilege: user, Response: []dialect.OEMField{{Stored: storedNIC, Bytes: []byte{1, 0}}}},
 	{NetFn: oem, Cmd: 0x28, Name: "Set NIC Selection And Failover", Privilege: administrator, MinLength: 2, MaxLength: 2, StoreAs: storedNIC},
-	// The dedicated port is active, and has a link.
-	{NetFn: oem, Cmd: 0xc1, Name: "Get Active NIC", Privilege: user, Prefix: []byte{0}, MinLength: 3, MaxLength: 3, Response: []dialect.OEMField{{Bytes: []byte{0}}}},
-	{NetFn: oem, Cmd: 0xc1, Name: "Get Active NIC Link", Privilege: user, Prefix: []byte{1}, MinLength: 3, MaxLength: 3, Response: []dialect.OEMField{{Bytes: []byte{0, 1}}}},
+	// The dedicated port is active, and has a full-duplex link of 1 Gbit/s. Each response
+	// has the port, what was asked for, and a reserved byte.
+	{NetFn: oem, Cmd: 0xc1, Name: "Get Active NIC", Privilege: user, Prefix: []byte{0}, MinLength: 3, MaxLength: 3, Response: []dialect.OEMField{{Bytes: []byte{0, 0, 0}}}},
+	{NetFn: oem, Cmd: 0xc1, Name: "Get Active NIC Link", Privilege: user, Prefix: []byte{1}, MinLength: 3, MaxLength: 3, Response: []dialect.OEMField{{Bytes: []byte{0, 1, 0}}}},
+	{NetFn: oem, Cmd: 0xc1, Name: "Get Active NIC Speed", Privilege: user, Prefix: []byte{2}, MinLength: 3, MaxLength: 3, Response: []dialect.OEMField{{Bytes: []byte{0, 2, 0}}}},
+	{NetFn: oem, Cmd: 0xc1, Name: "Get Active NIC Duplex", Privilege: user, Prefix: []byte{3}, MinLength: 3, MaxLength: 3, Response: []dialect.OEMField{{Bytes: []byte{0, 1, 0}}}},
+	// The power cap is off and cannot be set.
+	{NetFn: oem, Cmd: 0xba, Name: "Get Power Cap Status", Privilege: user, Prefix: []byte{1, 0xff}, MinLength: 2, MaxLength: 2, Response: []dialect.OEMField{{Bytes: []byte{0}}}},
 	{
 		NetFn: oem, Cmd: 0x9c, Name: "Get Power Management Info", Privilege: user, Prefix: []byte{7, 1}, MinLength: 2, MaxLength: 2,
 		Response: []dialect.OEMField{
@@ -51,9 +61,11 @@ var OEMCommands = []dialect.OEMCommand{
 }
 
 // OEMSystemInfo are parameters of Get System Info Parameters: the asset tag (C4h), the
-// service tag (C5h), the model (D1h), the network ports (DAh) and the iDRAC (DDh): its
+// service tag (C5h), the model (D1h), the network ports (DAh), the iDRAC (DDh: its
 // address, its firmware, and its type, where 20h is a rack server of the thirteenth
-// generation [V: as above; FreeIPMI 1.6.9, ipmi-oem-dell.c].
+// generation), the power cap (EAh), and the mean, highest and lowest power of the last
+// minute, hour, day and week (EBh, ECh, EDh) [V: as above]. The model records a minute,
+// which the longer periods repeat.
 var OEMSystemInfo = []dialect.OEMInfo{
 	{Param: 0xc4, Text: dialect.OEMAsset, Short: true},
 	{Param: 0xc5, Text: dialect.OEMSerial, Short: true},
@@ -64,6 +76,19 @@ var OEMSystemInfo = []dialect.OEMInfo{
 		{Value: dialect.OEMStatic, Size: 1}, {Value: dialect.OEMAddress, Size: 4}, {Bytes: make([]byte, 12)},
 		{Text: dialect.OEMBMC, Size: 20}, {Bytes: []byte{0x20}},
 	}},
+	{Param: 0xea, Response: []dialect.OEMField{
+		{Value: dialect.OEMCapacity, Size: 2}, {Bytes: []byte{0}}, // the cap, in W
+		{Value: dialect.OEMCapacity, Size: 2}, {Value: dialect.OEMLeast, Size: 2}, // its range
+		{Value: dialect.OEMSupplies, Size: 2}, {Value: dialect.OEMCapacity, Size: 2}, {Bytes: make([]byte, 4)},
+	}},
+	{Param: 0xeb, Response: slices.Repeat([]dialect.OEMField{{Value: dialect.OEMMean, Size: 2}}, 4)},
+	{Param: 0xec, Response: history(dialect.OEMPeak)},
+	{Param: 0xed, Response: history(dialect.OEMLeast)},
+}
+
+// history returns the values of a minute, an hour, a day and a week, and their times.
+func history(v dialect.OEMValue) []dialect.OEMField {
+	return append(slices.Repeat([]dialect.OEMField{{Value: v, Size: 2}}, 4), slices.Repeat([]dialect.OEMField{{Value: dialect.OEMPeakSince, Size: 4}}, 4)...)
 }
 
 // ipmi returns the IPMI of these controllers [V: table of dialects and IPMI

@@ -73,6 +73,8 @@ var oemValues = map[dialect.OEMValue]func(x *Request) uint64{
 	dialect.OEMEnergy:      func(x *Request) uint64 { return uint64(x.machine().Thermal.Energy(x.Now) / 3600) },
 	dialect.OEMEnergySince: func(x *Request) uint64 { return oemTime(x, x.machine().Thermal.Since().Unix()) },
 	dialect.OEMPeak:        func(x *Request) uint64 { return uint64(powerUsage(x).Most) },
+	dialect.OEMMean:        func(x *Request) uint64 { return uint64(powerUsage(x).Mean) },
+	dialect.OEMLeast:       func(x *Request) uint64 { return uint64(powerUsage(x).Least) },
 	dialect.OEMPeakAmps: func(x *Request) uint64 {
 		if volts := x.machine().Thermal.Model.Supplies.Volts; volts > 0 {
 			return uint64(10 * powerUsage(x).Most / volts)
@@ -84,6 +86,8 @@ var oemValues = map[dialect.OEMValue]func(x *Request) uint64{
 	dialect.OEMPower:        func(x *Request) uint64 { return uint64(powerUsage(x).Is) },
 	dialect.OEMHeadroom:     func(x *Request) uint64 { return headroom(x, powerUsage(x).Is) },
 	dialect.OEMPeakHeadroom: func(x *Request) uint64 { return headroom(x, powerUsage(x).Most) },
+	dialect.OEMCapacity:     func(x *Request) uint64 { return headroom(x, 0) },
+	dialect.OEMSupplies:     func(x *Request) uint64 { return uint64(x.machine().Thermal.Model.Supplies.Count) },
 	dialect.OEMAddress:      func(x *Request) uint64 { return uint64(binary.LittleEndian.Uint32(x.address().AsSlice())) },
 	dialect.OEMStatic:       func(x *Request) uint64 { return uint64(flag(x.bmc().Network().Static != nil)) },
 }
