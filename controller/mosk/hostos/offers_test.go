@@ -168,3 +168,14 @@ func TestIndexLeavesOutWhatAnotherListHas(t *testing.T) {
 		t.Errorf("the other list: %v", err)
 	}
 }
+
+// The oldest list has the say, not the first by name: with its content the entry is no conflict.
+func TestIndexAsksTheOldestList(t *testing.T) {
+	repo := serve(t)
+	l := start(t, aged("a", 1, levelOf("2")), aged("z", 0, levelOf("1")))
+	r := l.vendor(t, repo.URL+"/m/index.yaml")
+	repo.files["/m/index.yaml"] = indexOf("mcc-modules", "level 1.0.0 1")
+	if diff := cmp.Diff([]string{"level 1.0.0 1 "}, l.read(t, r)); diff != "" {
+		t.Errorf("modules (-want +got):\n%s", diff)
+	}
+}
