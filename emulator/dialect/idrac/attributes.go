@@ -70,7 +70,7 @@ var groups = map[string][]attribute{
 		{name: "ServerTopology.1.AisleName", value: ""},
 		{name: "ServerTopology.1.RackName", value: ""},
 		{name: "ServerTopology.1.RackSlot", value: 0},
-		{name: "ThermalSettings.1.ThermalProfile", value: "Default Thermal Profile Settings", takes: []string{"Default Thermal Profile Settings", "Maximum Performance", "Minimum Power"}},
+		{name: "ThermalSettings.1.ThermalProfile", value: "Default Thermal Profile Settings", takes: []string{"Default Thermal Profile Settings", "Maximum Performance", "Minimum Power", "Sound Cap"}}, // [V: ansible, dellemc.openmanage, idrac_attributes: Sound Cap]
 		{name: "ThermalSettings.1.FanSpeedOffset", value: "Off", takes: []string{"Off", "Low", "Medium", "High", "Max"}},
 	},
 	"LifecycleController.Embedded.1": {

@@ -68,6 +68,11 @@ func TestClientsSeeAnIDRAC(t *testing.T) {
 			{Source: "reference: media by generation", Method: "POST", Path: "/redfish/v1/Systems/System.Embedded.1/VirtualMedia/1/Actions/VirtualMedia.InsertMedia", Body: `{"Image":"IMAGE"}`, Status: 204, Shows: map[string]any{
 				"/redfish/v1/Systems/System.Embedded.1/VirtualMedia/1#Image": "IMAGE", "/redfish/v1/Systems/System.Embedded.1/VirtualMedia/1#Inserted": true,
 			}},
+			{Source: "ansible, dellemc.openmanage: the earlier URI exports a profile", Method: "POST", Path: "/redfish/v1/Managers/iDRAC.Embedded.1/Actions/Oem/EID_674_Manager.ExportSystemConfiguration", Body: `{"ExportFormat":"JSON","ShareParameters":{"Target":["IDRAC"]}}`, Status: 202},
+			{Source: "ansible, idrac_attributes: the registry of the attributes", Method: "GET", Path: "/redfish/v1/Registries/ManagerAttributeRegistry", Status: 200, Shows: map[string]any{
+				"/redfish/v1/Registries/ManagerAttributeRegistry#Location/0/Uri":                                                                  "/redfish/v1/Registries/ManagerAttributeRegistry/ManagerAttributeRegistry.v1_0_0.json",
+				"/redfish/v1/Registries/ManagerAttributeRegistry/ManagerAttributeRegistry.v1_0_0.json#RegistryEntries/Attributes/0/AttributeName": "Info.1.Product",
+			}},
 		},
 		"dell-r770": {
 			{Source: "mockup, ServiceRoot", Method: "GET", Path: "/redfish/v1/", Status: 200, Shows: map[string]any{

@@ -40,7 +40,7 @@ func extensions(g generation) dialect.OEM {
 	)
 	o.URIAliases = append(o.URIAliases, attributeAliases()...)
 	service, acts := g.jobServiceResource()
-	o.Resources = slices.Concat(o.Resources, jobServiceResources(), []dialect.Resource{service}, services())
+	o.Resources = slices.Concat(o.Resources, jobServiceResources(), []dialect.Resource{service}, services(), attributeRegistry())
 	o.Actions = slices.Concat(o.Actions, acts, g.lifecycleActions(), g.cardActions(), g.chassisActions(), g.raidActions())
 	return o
 }

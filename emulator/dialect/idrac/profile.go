@@ -19,6 +19,12 @@ const (
 	exportJob = "Export Configuration"
 )
 
+// Names with which the URIs of the actions of profiles begin.
+const (
+	oldProfile = "EID_674_Manager"
+	newProfile = "OemManager"
+)
+
 // Components of a profile by their FQDDs.
 const (
 	biosFQDD = "BIOS.Setup.1-1"
@@ -30,9 +36,22 @@ var profileTargets = []string{"ALL", "IDRAC", "BIOS", "NIC", "RAID"}
 
 // profileActions returns the actions that export and import the server
 // configuration profile. Their URIs begin with EID_674_Manager before firmware
-// 6.00, and with OemManager from then on [V].
+// 6.00, and with OemManager from then on [V]. Clients send the earlier URIs to all
+// iDRAC 9 [V: badfish, export_scp; ansible, dellemc.openmanage 6.3.0, idrac_redfish].
 func (g generation) profileActions() []dialect.Action {
-	at := "/Actions/Oem/" + g.profile + "."
+	all := g.profileActionsAt(g.profile)
+	if g.profile == newProfile && g.hardware == nineHardware {
+		for _, a := range g.profileActionsAt(oldProfile) {
+			a.Name, a.Hidden = strings.Replace(a.Name, newProfile, oldProfile, 1), true
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// profileActionsAt returns these actions at URIs that begin with that name.
+func (g generation) profileActionsAt(name string) []dialect.Action {
+	at := "/Actions/Oem/" + name + "."
 	return []dialect.Action{
 		{
 			ResourceURI: manager, Name: "OemManager.ExportSystemConfiguration", Target: at + "ExportSystemConfiguration",

@@ -25,6 +25,9 @@ type generation struct {
 	hardware string // attribute Info.1.HWModel; "": it has none
 }
 
+// nineHardware is the attribute Info.1.HWModel of iDRAC 9.
+const nineHardware = "iDRAC 9"
+
 // The records, for the newest firmware of each generation. A profile names the one of
 // its BMC. [V: ironic, drivers/modules/drac: a Manager.Model of "13G Monolithic" is an
 // iDRAC 8, 14G to 16G an iDRAC 9, anything later an iDRAC 10. dellemc.openmanage,
@@ -32,11 +35,11 @@ type generation struct {
 // DellAttributes for an iDRAC 8. Firmware 6.00.30 lacks Info.1.HWModel (libredfish,
 // tests/mockups/dell); here all of iDRAC 9 has it.]
 var (
-	Eight = eight(generation{"idrac8", "1.4.0", "1.6.0", "1.0.0", 0x0100, "13G Monolithic", "EID_674_Manager", true, ""})
+	Eight = eight(generation{"idrac8", "1.4.0", "1.6.0", "1.0.0", 0x0100, "13G Monolithic", oldProfile, true, ""})
 	// NineFive is iDRAC 9 before 6.00, which has virtual media below the manager.
-	NineFive = nineFive(generation{"idrac9-5", "1.11.0", "2.4.0", "1.8.1", 0x0100, "14G Monolithic", "EID_674_Manager", false, "iDRAC 9"})
-	Nine     = record(generation{"idrac9", "1.17.0", "2.8.0", "1.12.1", 0x0100, "15G Monolithic", "OemManager", false, "iDRAC 9"})
-	Ten      = ten(generation{"idrac10", "1.20.1", "2.11.0", "1.18.1", 0x0100, "17G Monolithic", "OemManager", false, "iDRAC 10"})
+	NineFive = nineFive(generation{"idrac9-5", "1.11.0", "2.4.0", "1.8.1", 0x0100, "14G Monolithic", oldProfile, false, nineHardware})
+	Nine     = record(generation{"idrac9", "1.17.0", "2.8.0", "1.12.1", 0x0100, "15G Monolithic", newProfile, false, nineHardware})
+	Ten      = ten(generation{"idrac10", "1.20.1", "2.11.0", "1.18.1", 0x0100, "17G Monolithic", newProfile, false, "iDRAC 10"})
 )
 
 // record returns the record that all generations begin with: that of iDRAC 9 from 6.00
