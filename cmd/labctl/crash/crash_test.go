@@ -129,6 +129,29 @@ func TestLastNamesHowARealProcessEnded(t *testing.T) {
 	}
 }
 
+// etcd's database panics in a goroutine of its own, too, where etcd does not report it.
+func TestPanicOfEtcdsDatabaseNamesEtcd(t *testing.T) {
+	const (
+		database = "go.etcd.io/bbolt.(*Tx).page(0xc000, 0x3)\n\tbbolt/tx.go:5\n"
+		commit   = "go.etcd.io/etcd/server/v3/storage/backend.(*batchTx).commit(0xc000)\n\tbackend/batch_tx.go:269\n"
+		head     = "panic: assertion failed: Page\n\ngoroutine 7 [running]:\n"
+		other    = "\ngoroutine 8 [select]:\n"
+	)
+	for report, want := range map[string]string{
+		head + database + commit:         "panicked: etcd, which stores the objects of the Kubernetes API, cannot go on: assertion failed: Page",
+		head + database + other + commit: "panicked: assertion failed: Page", // the database of the servers
+		"panic: etcd, which stores the objects of the Kubernetes API, cannot go on: x\n\ngoroutine 7 [running]:\n" + commit: "panicked: etcd, which stores the objects of the Kubernetes API, cannot go on: x",
+	} {
+		name := filepath.Join(t.TempDir(), "report")
+		if err := os.WriteFile(name, []byte(report), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if e := new(Ending); !e.readReport(name) || e.How != want {
+			t.Errorf("of %q: %q, want %q", report, e.How, want)
+		}
+	}
+}
+
 func TestOrderlyEndLeavesNoFiles(t *testing.T) {
 	dir := t.TempDir()
 	if _, stderr := endChild(t, dir, "orderly"); stderr != "" {

@@ -18,6 +18,13 @@ import (
 // endPrefix begins the report of a process that ended with an error.
 const endPrefix = "error: "
 
+// panicPrefix begins the message of a panic.
+const panicPrefix = "panic: "
+
+// etcdPanic begins the message of a panic that etcd has reported (package kube). What its database
+// meets in a goroutine of its own, such as the commits of each 100 ms, it does not report.
+const etcdPanic = "etcd, which stores the objects of the Kubernetes API, cannot go on: "
+
 // fatalPrefix begins the message of a fatal error, such as of a deadlock. The runtime
 // writes it to standard error alone, and only the stack to the report.
 const fatalPrefix = "fatal error: "
@@ -28,7 +35,7 @@ var outcomes = []struct {
 	prefix, text string
 	stack        bool // the report has the stack
 }{
-	{prefix: "panic: ", text: "panicked: ", stack: true},
+	{prefix: panicPrefix, text: "panicked: ", stack: true},
 	{prefix: fatalPrefix, text: "ended by a fatal error of the Go runtime: ", stack: true},
 	{prefix: "SIG", text: "ended by the signal SIG", stack: true},
 	{prefix: endPrefix, text: "ended: "},
@@ -119,6 +126,9 @@ func (e *Ending) readReport(name string) bool {
 	if first == "" {
 		return false
 	}
+	if text, ok := strings.CutPrefix(first, panicPrefix); ok && !strings.HasPrefix(text, etcdPanic) && inEtcd(f) {
+		first = panicPrefix + etcdPanic + text
+	}
 	if crash, err := reportOf(name); err == nil {
 		name = crash
 	}
@@ -148,7 +158,6 @@ func (e *Ending) readReport(name string) bool {
 // that a deferred function has replaced by another one before that, which is about more: the
 // line has the last one first, then those before.
 func firstLine(report io.Reader) string {
-	const panicPrefix = "panic: "
 	var panics []string
 	all := func() string {
 		slices.Reverse(panics)
@@ -170,6 +179,27 @@ func firstLine(report io.Reader) string {
 		return ""
 	}
 	return all()
+}
+
+// inEtcd reports whether the first stack of a report, that of a panic, has a function of etcd.
+func inEtcd(report io.ReadSeeker) bool {
+	if _, err := report.Seek(0, io.SeekStart); err != nil {
+		return false
+	}
+	started := false
+	for lines := bufio.NewScanner(report); lines.Scan(); {
+		line := lines.Text()
+		switch {
+		case strings.HasPrefix(line, "goroutine "):
+			if started { // others follow, which have not panicked
+				return false
+			}
+			started = true
+		case strings.HasPrefix(line, "go.etcd.io/etcd/"):
+			return true
+		}
+	}
+	return false
 }
 
 // lastFatalError returns the last message of a fatal error in a log, or "".
