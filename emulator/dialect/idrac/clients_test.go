@@ -28,6 +28,7 @@ func TestClientsSeeAnIDRAC(t *testing.T) {
 			{Source: "reference: media by generation", Method: "POST", Path: "/redfish/v1/Managers/iDRAC.Embedded.1/VirtualMedia/CD/Actions/VirtualMedia.InsertMedia", Body: `{"Image":"IMAGE"}`, Status: 204, Shows: map[string]any{
 				"/redfish/v1/Managers/iDRAC.Embedded.1/VirtualMedia/CD#Image": "IMAGE", "/redfish/v1/Managers/iDRAC.Embedded.1/VirtualMedia/CD#Inserted": true,
 			}},
+			{Source: "ansible, idrac_server_config_profile: a local share has a name", Method: "POST", Path: "/redfish/v1/Managers/iDRAC.Embedded.1/Actions/Oem/EID_674_Manager.ExportSystemConfiguration", Body: `{"ExportFormat":"XML","ExportUse":"Default","ShareParameters":{"Target":"BIOS","ShareType":"LOCAL","ShareName":"/tmp","FileName":"a.xml"}}`, Status: 202},
 		},
 		"dell-r640": {
 			{Source: "mockup, ServiceRoot", Method: "GET", Path: "/redfish/v1/", Status: 200, Shows: map[string]any{

@@ -63,6 +63,9 @@ func (g generation) profileActionsAt(name string) []dialect.Action {
 				// ExportSystemConfigurationLocalREDFISH.py separates several by commas].
 				{Name: "ShareParameters/Target", Type: dialect.ArrayParameter, AcceptsSingle: true, AllowableValues: profileTargets, Required: true},
 				{Name: "ShareParameters/ShareType", AllowableValues: []string{"LOCAL"}},
+				// Names of a share are sent with LOCAL, too [V: dellemc.openmanage 6.3.0].
+				{Name: "ShareParameters/ShareName"},
+				{Name: "ShareParameters/FileName"},
 			},
 			Effects: []dialect.Effect{{Hook: g.exportProfile}},
 		},
@@ -72,9 +75,13 @@ func (g generation) profileActionsAt(name string) []dialect.Action {
 				{Name: "ImportBuffer", Required: true, Secret: true},
 				{Name: "ShutdownType", AllowableValues: []string{"Graceful", "Forced", "NoReboot"}},
 				{Name: "HostPowerState", AllowableValues: []string{"On", "Off"}},
+				{Name: "EndHostPowerState", AllowableValues: []string{"On", "Off"}}, // not read [V: dellemc.openmanage 6.3.0]
 				{Name: "TimeToWait", Type: dialect.IntegerParameter},
 				{Name: "ShareParameters/Target", Type: dialect.ArrayParameter, AcceptsSingle: true, AllowableValues: profileTargets},
 				{Name: "ShareParameters/ShareType", AllowableValues: []string{"LOCAL"}},
+				// Names of a share are sent with LOCAL, too [V: dellemc.openmanage 6.3.0].
+				{Name: "ShareParameters/ShareName"},
+				{Name: "ShareParameters/FileName"},
 			},
 			Effects: []dialect.Effect{
 				// [V: sushy waits for pending settings and running jobs]
