@@ -28,14 +28,14 @@ import (
 func newModule(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "module",
-		Short: "Build, verify, run and serve host OS modules",
-		Long: `Build, verify, run and serve host OS modules: Ansible playbooks that HostOSConfigurations
+		Short: "Make, build, verify, run and serve host OS modules",
+		Long: `Make, build, verify, run and serve host OS modules: Ansible playbooks that HostOSConfigurations
 apply to machines. A module is a directory with metadata.yaml, a playbook, and the JSON
 Schema of its values; its archive is NAME-VERSION.tgz.
 
 Modules that come with labctl are named builtin:NAME: ` + strings.Join(builtinModules(), ", ") + `.`,
 	}
-	c.AddCommand(newModuleBuild(o), newModuleSort(), newModuleVerify(o), newModuleServe(), newModuleRun(o))
+	c.AddCommand(newModuleInit(o), newModuleBuild(o), newModuleSort(), newModuleVerify(o), newModuleServe(), newModuleRun(o))
 	return c
 }
 
