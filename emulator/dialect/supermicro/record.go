@@ -10,6 +10,7 @@
 //	jgato     jgato/jgato, random_docs/Configuring_SuperMicro_UEFI.md: BMC
 //	          3.72.13 and 3.72.19
 //	badfish   redhat-performance/badfish, mount_virtual_media
+//	names     NVIDIA/libredfish, src/supermicro.rs: QuietBoot#002E, IPv4HTTPSupport#00F7
 //	sushy     openstack/sushy, release notes and constants
 //	ironic    openstack/ironic, drivers/modules/redfish and ipmitool
 //	fwupd     fwupd/fwupd, plugins/redfish
@@ -59,8 +60,8 @@ var X11 = quirk.Must(record("supermicro-x11", "1.0.1" /* [V: jgato] */, x11Prese
 	r.IPMI.CipherSuites = []byte{3, 17}                            // [K]
 	r.OEM = x11OEM
 	r.Deviations = append(r.Deviations,
-		dialect.Deviation{ResourceType: "Bios", Path: "Attributes", Evidence: "names of BIOS attributes contain # [K: reference]"},
-		dialect.Deviation{ResourceType: "AttributeRegistry", Path: "RegistryEntries", Evidence: "names of BIOS attributes contain # [K: reference]"},
+		dialect.Deviation{ResourceType: "Bios", Path: "Attributes", Evidence: "names of BIOS attributes contain # [V: names]"},
+		dialect.Deviation{ResourceType: "AttributeRegistry", Path: "RegistryEntries", Evidence: "names of BIOS attributes contain # [V: names]"},
 		dialect.Deviation{ResourceType: "VirtualMediaCollection", Path: "@odata.id", Evidence: "the URI ends with VM1 [V: badfish]"},
 		dialect.Deviation{ResourceType: "VirtualMedia", Path: "@odata.id", Evidence: "the URI is below VM1 [V: badfish]"},
 	)
