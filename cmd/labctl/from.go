@@ -40,7 +40,7 @@ func (f *upFlags) goOn(c *cobra.Command, o *options, s lab.Settings) (_ lab.Sett
 	case err != nil:
 		return s, err
 	case found:
-		return s, fmt.Errorf("--from makes a lab, and %s has one: name another --state, or remove that lab with labctl down --delete", o.state)
+		return s, usage.New(fmt.Errorf("--from makes a lab, and %s has one: name another --state, or remove that lab with labctl down --delete", o.state))
 	}
 	file, text := splitMoment(f.from)
 	all, err := view.FindMoments(file)

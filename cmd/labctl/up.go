@@ -209,19 +209,20 @@ func (f *upFlags) checkRecording(count int) error {
 // atStart are the flags that a lab does not remember: they count when it starts.
 var atStart = []string{"from", "schemas", "recording", "recording-snapshots", "http2", "ssdp", "agent-image"}
 
-// isUp shows a lab that is up already, which is as the flags ask.
+// isUp shows a lab that is up already, which is as the flags ask. Flags that the lab in a directory
+// does not allow are an error in the command line, whether it runs or not.
 func (f *upFlags) isUp(c *cobra.Command, o *options, st control.Status, asked lab.Settings) error {
 	for _, name := range atStart {
 		if c.Flags().Changed(name) {
-			return fmt.Errorf("the lab in %s is up already, in process %d, and --%s counts when it starts: stop it first, with labctl down", o.state, st.PID, name)
+			return usage.New(fmt.Errorf("the lab in %s is up already, in process %d, and --%s counts when it starts: stop it first, with labctl down", o.state, st.PID, name))
 		}
 	}
 	if speed := f.settings.Speed; c.Flags().Changed("speed") && speed != st.Speed {
-		return fmt.Errorf("the lab in %s is up already, in process %d, at speed %s: stop it first, with labctl down", o.state, st.PID, st.Speed)
+		return usage.New(fmt.Errorf("the lab in %s is up already, in process %d, at speed %s: stop it first, with labctl down", o.state, st.PID, st.Speed))
 	}
 	if stored, found, err := lab.LoadSettings(o.state); err == nil && found {
 		if lacks := asked.FamiliesBeyond(stored); len(lacks) > 0 {
-			return fmt.Errorf("the lab in %s is up already, in process %d, without %s: stop it with labctl down, and labctl up --with %s adds that", o.state, st.PID, strings.Join(lacks, " and "), strings.Join(lacks, ","))
+			return usage.New(fmt.Errorf("the lab in %s is up already, in process %d, without %s: stop it with labctl down, and labctl up --with %s adds that", o.state, st.PID, strings.Join(lacks, " and "), strings.Join(lacks, ",")))
 		}
 	}
 	if scaled, err := f.scale(c, o, st); scaled || err != nil {
@@ -390,7 +391,7 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (lab.Settings, error) {
 		}
 	}
 	if err := stored.Differences(asked); err != nil {
-		return lab.Settings{}, fmt.Errorf("the lab in %s differs from the flags: %w: leave the flag out, name another --state, or remove the lab with labctl down --delete", dir, err)
+		return lab.Settings{}, usage.New(fmt.Errorf("the lab in %s differs from the flags: %w: leave the flag out, name another --state, or remove the lab with labctl down --delete", dir, err))
 	}
 	if c.Flags().Changed("shards") && asked.Shards > 0 {
 		err = asked.Scale(f.shards)
