@@ -66,6 +66,7 @@ type AccountSpec struct {
 	// LastAdmin allows removing the last enabled administrator, after which
 	// only a reset to defaults helps.
 	LastAdmin bool
+	ChosenID  bool   // a client may choose the ID of a new account, a number up to Most
 	Policy    Policy // default policy
 }
 

@@ -18,6 +18,7 @@ type Field string
 
 // The fields.
 const (
+	FieldID         Field = "id"
 	FieldName       Field = "name"
 	FieldPassword   Field = "password"
 	FieldRole       Field = "role"
@@ -65,9 +66,11 @@ type AccountChange struct {
 	Unlock          bool
 }
 
-// CreateAccount adds an account at the lowest free ID. It is enabled unless the
-// change says otherwise.
-type CreateAccount struct{ AccountChange }
+// CreateAccount adds an account. It is enabled unless the change says otherwise.
+type CreateAccount struct {
+	ID string // a number up to AccountSpec.Most; "": the lowest free one
+	AccountChange
+}
 
 func (c CreateAccount) apply(b *BMC, now time.Time) ([]Event, error) {
 	if b.policy().Lockdown {
@@ -77,7 +80,23 @@ func (c CreateAccount) apply(b *BMC, now time.Time) ([]Event, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.ID != "" {
+		n, err := strconv.Atoi(c.ID)
+		switch {
+		case err != nil || strconv.Itoa(n) != c.ID || n < 1 || n > b.spec.Accounts.Most:
+			return nil, &FieldError{FieldID, NoSuch}
+		case !b.isFree(c.ID):
+			return nil, &FieldError{FieldID, Taken}
+		}
+		a.ID = c.ID
+	}
 	return b.addAccount(now, a, c.AccountChange)
+}
+
+// isFree reports whether a new account can have an ID.
+func (b *BMC) isFree(id string) bool {
+	_, used := b.st.Access.Account(id)
+	return !used && !b.isPendingUser(id) && !slices.Contains(b.spec.Accounts.Reserved, id)
 }
 
 // newAccount returns a new account at the lowest free ID.
@@ -88,8 +107,7 @@ func (b *BMC) newAccount() (Account, error) {
 	}
 	a := Account{Enabled: true, Role: ReadOnly}
 	for n := 1; a.ID == ""; n++ {
-		id := strconv.Itoa(n)
-		if _, used := b.st.Access.Account(id); !used && !b.isPendingUser(id) && !slices.Contains(spec.Reserved, id) {
+		if id := strconv.Itoa(n); b.isFree(id) {
 			a.ID = id
 		}
 	}

@@ -162,7 +162,7 @@ func TestFailedLoginsDoNotRewriteAccounts(t *testing.T) {
 
 func TestCreateAndRemoveAccounts(t *testing.T) {
 	b := newGuarded()
-	create := CreateAccount{AccountChange{Name: new("new"), Password: new("pass"), Role: new(Operator)}}
+	create := CreateAccount{AccountChange: AccountChange{Name: new("new"), Password: new("pass"), Role: new(Operator)}}
 	evs := do(t, b, origin, create)
 	if made := evs[1].(AccountCreated); made.ID != "3" {
 		t.Errorf("the new account has the ID %s, want 3", made.ID)
@@ -177,8 +177,26 @@ func TestCreateAndRemoveAccounts(t *testing.T) {
 	}
 	refused(t, b, origin, RemoveAccount{"3"}, ErrNotFound)
 	do(t, b, origin, create)
-	do(t, b, origin, CreateAccount{AccountChange{Name: new("other"), Password: new("pass")}})
-	refused(t, b, origin, CreateAccount{AccountChange{Name: new("more"), Password: new("pass")}}, ErrFull)
+	do(t, b, origin, CreateAccount{AccountChange: AccountChange{Name: new("other"), Password: new("pass")}})
+	refused(t, b, origin, CreateAccount{AccountChange: AccountChange{Name: new("more"), Password: new("pass")}}, ErrFull)
+}
+
+// An account gets the ID that is asked for, if it is free and a number up to Most.
+func TestCreateAccountAtAnID(t *testing.T) {
+	b := newGuarded()
+	b.spec.Accounts.Most = 5
+	at := func(id string) CreateAccount {
+		return CreateAccount{ID: id, AccountChange: AccountChange{Name: new("n" + id), Password: new("pass")}}
+	}
+	if made := do(t, b, origin, at("4"))[1].(AccountCreated); made.ID != "4" {
+		t.Errorf("the new account has the ID %s, want 4", made.ID)
+	}
+	for id, why := range map[string]Reason{"4": Taken, "1": Taken, "0": NoSuch, "99": NoSuch, "04": NoSuch, "x": NoSuch} {
+		_, err := b.Apply(origin, at(id))
+		if wrong := (*FieldError)(nil); !errors.As(err, &wrong) || *wrong != (FieldError{FieldID, why}) {
+			t.Errorf("an account at %q: %v, want %s %s", id, err, FieldID, why)
+		}
+	}
 }
 
 func TestAccountErrors(t *testing.T) {
@@ -216,7 +234,7 @@ func TestAccountErrors(t *testing.T) {
 	}
 	b := newGuarded()
 	do(t, b, origin, ChangeAccount{ID: "2", AccountChange: AccountChange{Password: &long, Types: &[]AccountType{ForRedfish}}})
-	do(t, b, origin, CreateAccount{AccountChange{Name: new("long"), Password: &long}})
+	do(t, b, origin, CreateAccount{AccountChange: AccountChange{Name: new("long"), Password: &long}})
 	if a, _ := b.View().Account("3"); !cmp.Equal(a.Types, []AccountType{ForRedfish}) {
 		t.Errorf("an account with a password too long for IPMI has the types %q", a.Types)
 	}

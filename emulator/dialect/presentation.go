@@ -165,6 +165,11 @@ type ErrorFormat struct {
 	// KeepReplaced shows, behind each message of Protocol.Messages, the message of the
 	// Base registry that it replaces.
 	KeepReplaced bool
+	// ReplacedFirst shows it in front instead, where KeepReplaced does.
+	ReplacedFirst bool
+	// EmptyLists shows MessageArgs and RelatedProperties of every message, even when they
+	// are empty.
+	EmptyLists bool
 	// Counts shows MessageArgs and RelatedProperties of every message, with
 	// @odata.count, even when they are empty.
 	Counts       bool
@@ -199,7 +204,7 @@ func (f *Presentation) IsStandard() bool {
 }
 
 func (e *ErrorFormat) isStandard() bool {
-	return e.Code == "" && !e.KeepReplaced && !e.Counts && !e.IDsOnly && !e.SingleObject && !e.SingleText && !e.FullVersions && e.Success == nil && len(e.SuccessMessages) == 0
+	return e.Code == "" && !e.KeepReplaced && !e.EmptyLists && !e.Counts && !e.IDsOnly && !e.SingleObject && !e.SingleText && !e.FullVersions && e.Success == nil && len(e.SuccessMessages) == 0
 }
 
 // Clone returns a copy whose lists can be appended to.
@@ -255,6 +260,7 @@ func (r *Record) validatePresentation(need func(ok bool, field, fix string)) {
 			}
 		}
 	}
+	need(!f.Errors.ReplacedFirst || f.Errors.KeepReplaced, "presentation.errors.replacedFirst", "needs presentation.errors.keepReplaced")
 	need(f.Errors.SuccessProperty == "" || f.Errors.Success != nil, "presentation.errors.successProperty", "needs presentation.errors.success")
 	for i, t := range f.Errors.SuccessMessages {
 		at := item("presentation.errors.successMessages", i)

@@ -98,6 +98,24 @@ func TestClientsSeeAnIDRAC(t *testing.T) {
 			{Source: "issue 342 of Dell's scripts: an account by POST", Method: "POST", Path: "/redfish/v1/AccountService/Accounts", Body: `{"UserName":"ops","Password":"ops-Pa55word","RoleId":"Operator","Enabled":true}`, Status: 201, Shows: map[string]any{
 				"/redfish/v1/AccountService/Accounts/3#UserName": "ops",
 			}},
+			{Source: "CreateDeleteIdracUsersREDFISH.py: at an ID of the client's choice", Method: "POST", Path: "/redfish/v1/AccountService/Accounts", Body: `{"Id":"7","UserName":"seventh","Password":"ops-Pa55word","RoleId":"Operator","Enabled":true}`, Status: 201, Shows: map[string]any{
+				"/redfish/v1/AccountService/Accounts/7#UserName": "seventh",
+			}},
+			{Source: "CreateDeleteIdracUsersREDFISH.py: 2 to 16", Method: "POST", Path: "/redfish/v1/AccountService/Accounts", Body: `{"Id":"17","UserName":"other","Password":"ops-Pa55word","RoleId":"Operator"}`, Status: 400, Says: "17"},
+			{Source: "an ID that is taken", Method: "POST", Path: "/redfish/v1/AccountService/Accounts", Body: `{"Id":"7","UserName":"other","Password":"ops-Pa55word","RoleId":"Operator"}`, Status: 400, Says: "ResourceAlreadyExists"},
+			{Source: "dellemc.openmanage #1088: no such sensor", Method: "GET", Path: "/redfish/v1/Chassis/System.Embedded.1/Sensors/SystemBoardInletTemp", Status: 404},
+			{Source: "dellemc.openmanage #1039, system_metrics.py: names of sensors", Method: "GET", Path: "/redfish/v1/Chassis/System.Embedded.1/Sensors/InletTemp", Status: 200, Shows: map[string]any{
+				"/redfish/v1/Chassis/System.Embedded.1/Sensors/Fan5_1#Id":                    "Fan5_1",
+				"/redfish/v1/Chassis/System.Embedded.1/Sensors/PSU.Slot.1_InputPower#Id":     "PSU.Slot.1_InputPower",
+				"/redfish/v1/Chassis/System.Embedded.1/Sensors/PSU.Slot.2_OutputPower#Id":    "PSU.Slot.2_OutputPower",
+				"/redfish/v1/Chassis/System.Embedded.1/Sensors/SystemBoardPwrConsumption#Id": "SystemBoardPwrConsumption",
+			}},
+			{Source: "idrac_exporter #202: names of fans", Method: "GET", Path: "/redfish/v1/Chassis/System.Embedded.1/ThermalSubsystem/Fans/CoolingController.1.Fan1", Status: 200, Shows: map[string]any{
+				"/redfish/v1/Chassis/System.Embedded.1/ThermalSubsystem/Fans#Members/0/@odata.id": "/redfish/v1/Chassis/System.Embedded.1/ThermalSubsystem/Fans/CoolingController.1.Fan1",
+			}},
+			{Source: "DeviceFirmwareSimpleUpdateREDFISH.py: no HttpPushUri", Method: "POST", Path: "/redfish/v1/UpdateService/Upload", Status: 404, Shows: map[string]any{
+				"/redfish/v1/UpdateService#HttpPushUri": nil, "/redfish/v1/UpdateService#MultipartHttpPushUri": "/redfish/v1/UpdateService/MultipartUpload",
+			}},
 			{Source: "issue 342 of Dell's scripts: which can be deleted", Method: "DELETE", Path: "/redfish/v1/AccountService/Accounts/3", Status: 204},
 			{Source: "gofish #511: Boot is read-only", Method: "PATCH", Path: "/redfish/v1/Systems/System.Embedded.1", Body: `{"Boot":{"BootSourceOverrideTarget":"Pxe","BootSourceOverrideEnabled":"Once"}}`, Status: 405},
 			{Source: "gofish #511: and set at the settings", Method: "PATCH", Path: "/redfish/v1/Systems/System.Embedded.1/Settings", Match: "ETAG", Body: `{"Boot":{"BootSourceOverrideTarget":"Pxe","BootSourceOverrideEnabled":"Once"}}`, Status: 200, Shows: map[string]any{

@@ -12,6 +12,7 @@ const (
 	bios          = system + "/Bios"
 	biosSettings  = bios + "/Settings"
 	subsystem     = system + "/Storage/{storage}"
+	fans          = chassis + "/ThermalSubsystem/Fans"
 	tasks         = "/redfish/v1/TaskService/Tasks"
 	task          = tasks + "/{task}"
 )
@@ -38,7 +39,7 @@ func uriMappings() []dialect.URIMapping {
 		{From: system + "/Processors/CPU{n}", To: system + "/Processors/CPU.Socket.{n}"},
 		{From: system + "/Memory/DIMM{n}", To: system + "/Memory/DIMM.Socket.A{n}"},
 		{From: chassis + "/PowerSubsystem/PowerSupplies/PSU{n}", To: chassis + "/PowerSubsystem/PowerSupplies/PSU.Slot.{n}"},
-		{From: chassis + "/ThermalSubsystem/Fans/Fan{n}", To: chassis + "/ThermalSubsystem/Fans/Fan.Embedded.{n}"},
+		{From: fans + "/Fan{n}", To: fans + "/Fan.Embedded.{n}"},
 		{From: manager + "/EthernetInterfaces/1", To: manager + "/EthernetInterfaces/NIC.1"},
 		{From: manager + "/HostInterfaces/1", To: manager + "/HostInterfaces/Host.1"},
 		// Disk.Bay.0:Enclosure.Internal.0-1:RAID.Integrated.1-1 [V]

@@ -2,6 +2,7 @@ package idrac
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -227,8 +228,9 @@ func ten(g generation) dialect.Record {
 	r.BMC.Slots = r.BMC.Slots[:1] // [V: only the first is of use to ironic]
 	// An account is made by a POST [V: issue 342 of Dell's scripts], and one that was not
 	// made is not there [V: github.com/dsx-ai-factory/infra-controller/issues/6358, R670 and
-	// R770 with 1.30.30.50]. The number of accounts is iDRAC 9's [K].
-	r.BMC.Accounts.Fixed = false
+	// R770 with 1.30.30.50]. The number of accounts is iDRAC 9's [K]. A client may choose the
+	// ID [V: CreateDeleteIdracUsersREDFISH.py of Dell's scripts].
+	r.BMC.Accounts.Fixed, r.BMC.Accounts.ChosenID = false, true
 	// Servers of this generation start by UEFI alone [V: libredfish#26; registries/dell-17g.yaml].
 	const mode = "Boot/BootSourceOverrideMode"
 	r.Presentation.Transforms = append(r.Presentation.Transforms, dialect.Transform{ResourceType: "ComputerSystem", Set: []dialect.PropertyRule{
@@ -238,6 +240,15 @@ func ten(g generation) dialect.Record {
 		Message: g.message("SYS426", "The property %1 does not take %2.")})
 	// [V: gofish#511 and sushy; launchpad 2162995]
 	r = quirk.Must(r, "boot-readonly-use-settings", "power-settle-409 for=5s")
+	// Images come with their parameters or from a URI [V: DeviceFirmwareSimpleUpdateREDFISH.py
+	// of Dell's scripts: no HttpPushUri].
+	r.Presentation.Transforms = append(r.Presentation.Transforms, dialect.Transform{ResourceType: "UpdateService", Remove: []string{"HttpPushUri"}})
+	r.Presentation.Hidden = append(r.Presentation.Hidden, "/redfish/v1/UpdateService/Upload")
+	r.Presentation.URIMappings = tenURIMappings(r.Presentation.URIMappings)
+	// The message of Base is the first, and lists have no counts [V: issue 1017 of
+	// dellemc.openmanage].
+	e := &r.Presentation.Errors
+	e.ReplacedFirst, e.EmptyLists, e.Counts = true, true, false
 	for i, o := range r.OEM.Resources { // boot options are those of the system
 		if o.BasedOn == system {
 			r.OEM.Resources[i].Remove = append(slices.Clip(o.Remove), "Boot/BootOptions", "Boot/Certificates")
@@ -251,4 +262,25 @@ func ten(g generation) dialect.Record {
 		}
 	}
 	return r
+}
+
+// tenURIMappings returns the URI mappings of iDRAC 10: other names of fans [V:
+// idrac_exporter#202, an R670 with 1.30.10.50] and of sensors [V: issues 1039 and 1088 of
+// dellemc.openmanage and its system_metrics.py; the R770's own are in its profile].
+func tenURIMappings(all []dialect.URIMapping) []dialect.URIMapping {
+	all = slices.DeleteFunc(slices.Clone(all), func(m dialect.URIMapping) bool { return m.From == fans+"/Fan{n}" })
+	all = append(all, dialect.URIMapping{From: fans + "/Fan{n}", To: fans + "/CoolingController.1.Fan{n}"})
+	const sensors = chassis + "/Sensors/"
+	rename := func(from, to string) {
+		all = append(all, dialect.URIMapping{From: sensors + from, To: sensors + to})
+	}
+	// One by one, since Fan{n} is Fan1_1 as well.
+	for i := range 12 {
+		n := strconv.Itoa(i + 1)
+		rename("Fan"+n, "Fan"+n+"_1") // the first of two rotors
+		rename("PSU"+n+"InputPower", "PSU.Slot."+n+"_InputPower")
+		rename("PSU"+n+"OutputPower", "PSU.Slot."+n+"_OutputPower")
+	}
+	rename("TotalPower", "SystemBoardPwrConsumption")
+	return all
 }

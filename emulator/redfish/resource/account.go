@@ -136,6 +136,9 @@ func accountInputs(ofNew bool) []Input {
 		// ManagerAccount.Locked).
 		in = append(in, Input{Name: "Locked", Kind: Boolean, Allowed: OneOf("false")})
 	}
+	if ofNew {
+		in = append(in, Input{Name: "Id", Kind: Text, when: func(v View) bool { return v.BMC.Spec.Accounts.ChosenID }})
+	}
 	return in
 }
 
@@ -182,7 +185,7 @@ var accountCreate = create{
 	Inputs:     accountInputs(true),
 	maxMembers: func(v View) int { return v.BMC.Spec.Accounts.Most },
 	Apply: func(ctx context.Context, c Call) (Result, error) {
-		evs, err := c.Host.ApplyBMC(ctx, bmc.CreateAccount{AccountChange: accountChange(c.Values)})
+		evs, err := c.Host.ApplyBMC(ctx, bmc.CreateAccount{ID: Value(c.Values, "Id", ""), AccountChange: accountChange(c.Values)})
 		var wrong *bmc.FieldError
 		if errors.As(err, &wrong) {
 			return Result{}, Reject(http.StatusBadRequest, c.accountError(wrong).PropertyMessage())
@@ -261,7 +264,7 @@ var accountActions = []Action{{
 // fieldNames maps the fields of a bmc account to the properties of
 // ManagerAccount.
 var fieldNames = map[bmc.Field]string{
-	bmc.FieldName: "UserName", bmc.FieldPassword: "Password", bmc.FieldRole: "RoleId", bmc.FieldEnabled: "Enabled",
+	bmc.FieldID: "Id", bmc.FieldName: "UserName", bmc.FieldPassword: "Password", bmc.FieldRole: "RoleId", bmc.FieldEnabled: "Enabled",
 	bmc.FieldTypes: "AccountTypes",
 }
 

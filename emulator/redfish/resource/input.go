@@ -23,8 +23,9 @@ type Input struct {
 	// elements of an Array (Max 0: MaxElements); the characters of a Text (Max 0:
 	// unbounded).
 	Min, Max int64
-	Of       []Input // the properties of a Group; the one input of each element of an Array
-	nullable bool    // accepts null, which is nil in Values
+	Of       []Input           // the properties of a Group; the one input of each element of an Array
+	nullable bool              // accepts null, which is nil in Values
+	when     func(v View) bool // reports whether the resource accepts it; nil: always
 	// fixed marks a fixed-length array, whose elements keep their indexes (DSP0266,
 	// "Array properties"): null empties an element, which is nil in Values.
 	fixed         bool

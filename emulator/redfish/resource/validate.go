@@ -33,6 +33,9 @@ func (in Document) validate(path []string, inputs []Input, v View, shown func() 
 	for _, f := range in.Fields {
 		name, value := f.Name, f.Value
 		i := InputOf(inputs, name)
+		if i >= 0 && inputs[i].when != nil && !inputs[i].when(v) {
+			i = -1
+		}
 		known := false
 		if i < 0 && shown != nil {
 			_, known = shown()[name]

@@ -14,7 +14,7 @@ import (
 func (v *Vendor) Error(ms ...message.Message) []byte {
 	body := v.Registries().Error(ms...)
 	form := v.d.Presentation.Errors
-	if form.Code == "" && !form.Counts && !form.IDsOnly && !form.SingleObject && !form.SingleText && !form.FullVersions {
+	if form.Code == "" && !form.EmptyLists && !form.Counts && !form.IDsOnly && !form.SingleObject && !form.SingleText && !form.FullVersions {
 		return body
 	}
 	return reformatError(body, form, v.d.Protocol.Registries)
@@ -38,10 +38,10 @@ func reformatError(body []byte, form dialect.ErrorFormat, versions map[string]st
 			}
 		}
 	}
-	if form.Counts {
+	if form.Counts || form.EmptyLists {
 		for i := range all {
 			if m, ok := all[i].(resource.Object); ok {
-				addCounts(m)
+				addLists(m, form.Counts)
 			}
 		}
 	}
@@ -67,14 +67,17 @@ func reformatError(body []byte, form dialect.ErrorFormat, versions map[string]st
 	return resource.Encode(o)
 }
 
-// addCounts adds the lists that a message lacks, and the counts of their elements.
-func addCounts(m resource.Object) {
+// addLists adds the lists that a message lacks, and if counts is set the counts of their
+// elements.
+func addLists(m resource.Object, counts bool) {
 	for _, name := range []string{"MessageArgs", "RelatedProperties"} {
 		list, _ := m[name].([]any)
 		if list == nil {
 			list = []any{}
 		}
-		m[name], m[name+"@odata.count"] = list, len(list)
+		if m[name] = list; counts {
+			m[name+"@odata.count"] = len(list)
+		}
 	}
 }
 

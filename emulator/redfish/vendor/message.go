@@ -62,8 +62,13 @@ func (v *Vendor) Reword(status int, ms []message.Message) (int, []message.Messag
 		}
 		worded := d.Make(slices.Clone(m.Args)...)
 		worded.Related = m.Related
-		if out = append(out, worded); v.d.Presentation.Errors.KeepReplaced {
-			out = append(out, m)
+		switch form := v.d.Presentation.Errors; {
+		case form.ReplacedFirst:
+			out = append(out, m, worded)
+		case form.KeepReplaced:
+			out = append(out, worded, m)
+		default:
+			out = append(out, worded)
 		}
 		if s.Status != 0 && alone {
 			status = s.Status
