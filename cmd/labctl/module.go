@@ -158,11 +158,28 @@ created if it does not exist; an entry of the same name and version is replaced.
 
 // isModule reports whether a file is the archive of a module.
 func isModule(name string) bool {
-	b, err := os.ReadFile(name)
+	b, err := readArchive(name)
 	if err == nil {
 		_, err = module.Load(b)
 	}
 	return err == nil
+}
+
+// readArchive reads a file that may be as large as a disk, but for an archive.
+func readArchive(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if st.Size() > module.MaxArchive {
+		return nil, fmt.Errorf("an archive has %d MiB at most, and this file %s", module.MaxArchive>>20, size(st.Size()))
+	}
+	return io.ReadAll(io.LimitReader(f, module.MaxArchive+1)) // module.Load refuses one byte more
 }
 
 // replaceFile writes a file at once that the command has read before, or that is the lab's.
@@ -282,7 +299,7 @@ func readModule(ctx context.Context, from string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return os.ReadFile(from)
+	return readArchive(from)
 }
 
 // readValues reads the values in a file as kubectl reads those of a HostOSConfiguration. A name that
