@@ -12,7 +12,7 @@ import (
 // wholeFile matches a file of Go that a page shows whole, and goMod a go.mod.
 var (
 	wholeFile = regexp.MustCompile("(?ms)^```go\n(package .*?)^```$")
-	goMod     = regexp.MustCompile("(?ms)^```\n(module .*?)^```$")
+	goMod     = regexp.MustCompile("(?ms)^```text\n(module .*?)^```$")
 )
 
 // TestModuleOfOnesOwnRunsItsTest makes the module of go-tests.md beside a checkout, which is this
