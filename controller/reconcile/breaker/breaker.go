@@ -8,6 +8,7 @@ package breaker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -152,12 +153,10 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	timer := time.AfterFunc(Limit, func() { cancel(late) })
 	end := sync.OnceFunc(func() {
 		timer.Stop()
-		o := answered
-		switch context.Cause(ctx) {
-		case nil:
-		case late:
+		o, cause := answered, context.Cause(ctx)
+		if errors.Is(cause, late) {
 			o = slow
-		default:
+		} else if cause != nil {
 			o = abandoned
 		}
 		t.breakers.done(t.cluster, trial, o)
@@ -166,7 +165,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	switch {
 	case err != nil:
 		end()
-		if context.Cause(ctx) == late {
+		if errors.Is(context.Cause(ctx), late) {
 			err = late
 		}
 		cancel(err)

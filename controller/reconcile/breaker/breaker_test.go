@@ -93,7 +93,7 @@ func TestSlowAPIsHoldNobody(t *testing.T) {
 		}
 		// The next hour: each asks each second.
 		var held time.Duration
-		for end := time.Now().Add(time.Hour); time.Now().Before(end); time.Sleep(time.Second) {
+		for end := time.Now().Add(time.Hour); time.Now().Before(end); <-time.After(time.Second) {
 			for _, x := range []*api{bad, late} {
 				took, _ := x.get(t, "")
 				held += took
@@ -109,7 +109,7 @@ func TestSlowAPIsHoldNobody(t *testing.T) {
 		}
 		// One that answers again is asked at the end of the pause, at the latest.
 		bad.header = time.Second
-		time.Sleep(lastPause)
+		<-time.After(lastPause)
 		if _, err := bad.get(t, ""); err != nil {
 			t.Errorf("an API that answers again: %v", err)
 		}
@@ -130,13 +130,13 @@ func TestOneTrialAtATime(t *testing.T) {
 		if _, err := second.get(t, ""); !errors.As(err, new(*PausedError)) || !strings.Contains(err.Error(), "a/second is not asked for 30s: an API of namespace a") {
 			t.Errorf("in the pause: %v", err)
 		}
-		time.Sleep(namespacePause)
+		<-time.After(namespacePause)
 		go func() { _, _ = first.get(t, "") }()
 		synctest.Wait()
 		if _, err := second.get(t, ""); !errors.As(err, new(*PausedError)) || !strings.Contains(err.Error(), "while another one of namespace a is") {
 			t.Errorf("beside a trial: %v", err)
 		}
-		time.Sleep(Limit + namespacePause)
+		<-time.After(Limit + namespacePause)
 		if _, err := second.get(t, ""); err != nil {
 			t.Errorf("after the second pause: %v", err)
 		}
@@ -148,7 +148,7 @@ func TestAlternatingAPI(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newAPI(new(Breakers), "a", "x")
 		var held time.Duration
-		for end := time.Now().Add(time.Hour); time.Now().Before(end); time.Sleep(time.Second) {
+		for end := time.Now().Add(time.Hour); time.Now().Before(end); <-time.After(time.Second) {
 			if x.header = 0; x.asked%2 == 1 {
 				x.header = -1
 			}
@@ -158,7 +158,7 @@ func TestAlternatingAPI(t *testing.T) {
 		if held > 5*time.Minute {
 			t.Errorf("the callers were held for %s in an hour", held)
 		}
-		time.Sleep(lastPause + forgiven)
+		<-time.After(lastPause + forgiven)
 		x.header = 0
 		if _, err := x.get(t, ""); err != nil {
 			t.Fatal(err)
@@ -168,7 +168,7 @@ func TestAlternatingAPI(t *testing.T) {
 			t.Fatal("there was an answer")
 		}
 		x.header = 0
-		time.Sleep(namespacePause)
+		<-time.After(namespacePause)
 		if _, err := x.get(t, ""); err != nil {
 			t.Errorf("after the first pause of a new beginning: %v", err)
 		}
