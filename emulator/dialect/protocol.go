@@ -32,6 +32,9 @@ type Protocol struct {
 	// GzipOnly has patterns of URIs, as in URIMapping.From, whose responses are
 	// always compressed: a client that does not accept that is answered 406.
 	GzipOnly []string
+	// ActionTexts takes a JSON text with an object, such as "{}", as the body of an action for that
+	// object.
+	ActionTexts bool
 	// OEMTypes are the types of the objects that the vendor adds to resources.
 	OEMTypes []OEMType
 	// CloseAfterResponse closes each connection after one response.

@@ -159,6 +159,8 @@ var idracHabits = []struct {
 		{source: "reference: before 6.00 media are at the manager", method: "POST", path: dellM + "/VirtualMedia/CD" + inserting, body: `{"Image":"IMAGE"}`, status: 204},
 		{source: "sushy, sample of a manager", method: "POST", path: dellM + "/Actions/Oem/EID_674_Manager.ImportSystemConfiguration", body: vcd, status: 202,
 			shows: map[string]any{dellM + "#Model": "14G Monolithic"}},
+		{source: "idrac_bios: reset_bios sends a text", method: "POST", path: dellS + "/Bios/Actions/Bios.ResetBios", body: `"{}"`, status: 204},
+		{source: "idrac_bios: which has an object", method: "POST", path: dellS + "/Bios/Actions/Bios.ResetBios", body: `"x"`, status: 400},
 	}},
 	{"dell-r730", []habit{
 		{source: "reference: no Vendor, no ForceRestart", method: "GET", path: "/redfish/v1", status: 200, shows: map[string]any{

@@ -1,6 +1,7 @@
 package redfish
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -139,6 +140,12 @@ func (x *request) readBody() (resource.Document, bool) {
 	if t := x.r.Header.Get("Content-Type"); t != "" {
 		if name, _, _ := strings.Cut(t, ";"); !strings.EqualFold(strings.TrimSpace(name), string(resource.JSON)) {
 			return bad(http.StatusUnsupportedMediaType, message.UnrecognizedRequestBody.With())
+		}
+	}
+	if x.match.Action != nil && x.vendor.ActionTexts() {
+		var text string
+		if json.Unmarshal(b, &text) == nil && strings.HasPrefix(text, "{") {
+			b = []byte(text)
 		}
 	}
 	in, err := resource.Parse(b)

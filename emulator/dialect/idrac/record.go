@@ -79,6 +79,8 @@ func record(g generation) dialect.Record {
 			// [V: iDRAC-Redfish-Scripting#12: nextLink after 50 log entries]
 			PageSize: 50,
 			Gzip:     true,
+			// [V: dellemc.openmanage, idrac_bios with reset_bios: the module sends a text]
+			ActionTexts: true,
 			// [V: metal-operator#1015: an action with If-Match is answered 412]
 			ETags:    dialect.ETags{RejectIfMatchOnActions: true},
 			OEMTypes: oemTypes,

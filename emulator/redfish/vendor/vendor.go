@@ -185,6 +185,9 @@ func (v *Vendor) Volatile(schema string, paths []string) []string {
 	return v.presentation.volatile(schema, paths)
 }
 
+// ActionTexts reports whether the body of an action may be a JSON text with its object.
+func (v *Vendor) ActionTexts() bool { return v.d.Protocol.ActionTexts }
+
 // GzipOnly reports whether the resource at a standard URI is sent compressed only.
 func (v *Vendor) GzipOnly(uri string) bool {
 	return v.presentation != nil && coversAny(v.presentation.gzipOnly, uri)
