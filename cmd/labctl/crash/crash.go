@@ -79,10 +79,10 @@ func Begin(dir, log string, now time.Time) (*Watch, error) {
 	reserve(report, reportSpace)
 	b, err := json.Marshal(p)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, ProcessFile), append(b, '\n'), 0o600)
-	}
-	if err == nil {
 		err = debug.SetCrashOutput(report, debug.CrashOptions{})
+	}
+	if err == nil { // last: a process that is described has a report, however early it panics
+		err = os.WriteFile(filepath.Join(dir, ProcessFile), append(b, '\n'), 0o600)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("description of the process: %w: move it away", err), w.End(nil))
