@@ -66,12 +66,10 @@ func readBmcweb(source string) bmcwebFile {
 	return bmcwebFile{types: slices.Sorted(maps.Keys(types)), includes: slices.Sorted(maps.Keys(includes)), names: slices.Sorted(maps.Keys(names))}
 }
 
-// writeBmcwebNames writes testdata/bmcweb.txt from a checkout: the files that make
-// resources, those that they include from redfish-core, and the names in them. It leaves out
-// registries, privileges and generated files, whose names no response has.
-func writeBmcwebNames(t *testing.T, root, commit string) {
+// eachBmcwebSource calls do with the name and the text of each file of redfish-core in a checkout that
+// makes resources or is included by one.
+func eachBmcwebSource(t *testing.T, root string, do func(name, source string)) {
 	t.Helper()
-	files := map[string]bmcwebFile{}
 	for _, dir := range []string{"redfish-core/lib", "redfish-core/include"} {
 		err := fs.WalkDir(os.DirFS(root), dir, func(name string, entry fs.DirEntry, err error) error {
 			switch {
@@ -81,13 +79,22 @@ func writeBmcwebNames(t *testing.T, root, commit string) {
 				return err
 			}
 			source, err := fs.ReadFile(os.DirFS(root), name)
-			files[path.Base(name)] = readBmcweb(string(source))
+			do(name, string(source))
 			return err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// writeBmcwebNames writes testdata/bmcweb.txt from a checkout: the files that make
+// resources, those that they include from redfish-core, and the names in them. It leaves out
+// registries, privileges and generated files, whose names no response has.
+func writeBmcwebNames(t *testing.T, root, commit string) {
+	t.Helper()
+	files := map[string]bmcwebFile{}
+	eachBmcwebSource(t, root, func(name, source string) { files[path.Base(name)] = readBmcweb(source) })
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# Names in the source of openbmc/bmcweb (Apache-2.0), %s.\n", commit)
 	fmt.Fprintln(&out, "# go test ./emulator/rack -run TestOpenBMCShowsNothingThatBmcwebLacks -bmcweb CHECKOUT -bmcweb-commit 'COMMIT, DATE' writes this file.")

@@ -5,11 +5,9 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
-	"io/fs"
 	"maps"
 	"net/http"
 	"os"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,12 +52,8 @@ func readBmcwebRoutes(source string) map[string][]string {
 func writeBmcwebRoutes(t *testing.T, root, commit string) {
 	t.Helper()
 	routes := map[string]map[string]bool{}
-	err := fs.WalkDir(os.DirFS(root), "redfish-core", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || path.Ext(name) != ".hpp" {
-			return err
-		}
-		source, err := fs.ReadFile(os.DirFS(root), name)
-		for uri, methods := range readBmcwebRoutes(string(source)) {
+	eachBmcwebSource(t, root, func(_, source string) {
+		for uri, methods := range readBmcwebRoutes(source) {
 			if routes[uri] == nil {
 				routes[uri] = map[string]bool{}
 			}
@@ -67,11 +61,7 @@ func writeBmcwebRoutes(t *testing.T, root, commit string) {
 				routes[uri][m] = true
 			}
 		}
-		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# Routes in the source of openbmc/bmcweb (Apache-2.0), %s.\n", commit)
 	fmt.Fprintln(&out, "# go test ./emulator/rack -run TestOpenBMCAllowsWhatBmcwebRoutes -bmcweb CHECKOUT -bmcweb-commit 'COMMIT, DATE' writes this file.")

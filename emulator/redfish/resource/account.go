@@ -131,15 +131,11 @@ func accountInputs(ofNew bool) []Input {
 		{Name: "AccountTypes", Kind: Array, Of: []Input{{Kind: Text, Allowed: supportedTypes}}},
 		{Name: "StrictAccountTypes", Kind: Boolean},
 	}
-	if !ofNew {
-		// The service locks; a client can only unlock (DSP2046,
-		// ManagerAccount.Locked).
-		in = append(in, Input{Name: "Locked", Kind: Boolean, Allowed: OneOf("false")})
-	}
 	if ofNew {
-		in = append(in, Input{Name: "Id", Kind: Text, when: func(v View) bool { return v.BMC.Spec.Accounts.ChosenID }})
+		return append(in, Input{Name: "Id", Kind: Text, when: func(v View) bool { return v.BMC.Spec.Accounts.ChosenID }})
 	}
-	return in
+	// The service locks; a client can only unlock (DSP2046, ManagerAccount.Locked).
+	return append(in, Input{Name: "Locked", Kind: Boolean, Allowed: OneOf("false")})
 }
 
 // sentValue returns a pointer to the converted value of a property; nil when the
