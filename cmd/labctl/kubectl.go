@@ -60,7 +60,7 @@ have registered them: no container runs in them, and kubectl logs and exec have 
 					return err
 				}
 			}
-			return kubectl(kubeconfig, args, func(root *cobra.Command) (*podHints, error) {
+			return kubectl(kubeconfig, args, func(root *cobra.Command) *podHints {
 				return newPodHints(o, root, args, workload != "")
 			})
 		},
@@ -139,7 +139,7 @@ func asksForHelp(args []string) bool {
 
 // kubectl runs kubectl in this process, with the given kubeconfig unless args name
 // another cluster. hints, which may be nil, returns the hints for the command of kubectl.
-func kubectl(kubeconfig string, args []string, hints func(root *cobra.Command) (*podHints, error)) error {
+func kubectl(kubeconfig string, args []string, hints func(root *cobra.Command) *podHints) error {
 	if kubeconfig != "" {
 		if err := os.Setenv("KUBECONFIG", kubeconfig); err != nil {
 			return fmt.Errorf("kubectl: %w", err)
@@ -151,10 +151,7 @@ func kubectl(kubeconfig string, args []string, hints func(root *cobra.Command) (
 	command := cmd.NewDefaultKubectlCommand()
 	var h *podHints
 	if hints != nil {
-		var err error
-		if h, err = hints(command); err != nil {
-			return err
-		}
+		h = hints(command)
 	}
 	h.clusterInfo(kubeconfig)
 	h.watch()

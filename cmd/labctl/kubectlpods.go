@@ -61,17 +61,17 @@ type podHints struct {
 }
 
 // newPodHints returns the hints for a command of kubectl; nil when the API is a cluster of the
-// user's, where Pods may run. workload means that the API is a Cluster's own.
-func newPodHints(o *options, root *cobra.Command, args []string, workload bool) (*podHints, error) {
+// user's, where Pods may run, or nothing is known of the lab. workload means that the API is a Cluster's own.
+func newPodHints(o *options, root *cobra.Command, args []string, workload bool) *podHints {
 	s, found, err := lab.LoadSettings(o.state)
 	if err != nil || !found || s.Kubeconfig != "" && !workload {
-		return nil, err
+		return nil
 	}
 	asked, _, err := root.Find(args)
 	if err != nil {
-		return nil, nil //nolint:nilerr // kubectl tells it, and has no command that a hint would be about
+		return nil // kubectl tells it, and has no command that a hint would be about
 	}
-	return &podHints{o: o, nodes: workload || config.NeedNodes(s.Families()), asked: asked, out: os.Stderr}, nil
+	return &podHints{o: o, nodes: workload || config.NeedNodes(s.Families()), asked: asked, out: os.Stderr}
 }
 
 // about reports whether the command is one of some, which are named as after kubectl.
