@@ -74,12 +74,8 @@ func (a *agent) register(ctx context.Context) (File, error) {
 	case !errors.As(err, new(*statusError)):
 		return File{}, err
 	}
-	id, err := a.systemUUID()
-	if err != nil {
-		return File{}, err
-	}
 	annotations := maps.Clone(r.HostAnnotations)
-	if id != "" {
+	if id := a.systemUUID(); id != "" {
 		if annotations == nil {
 			annotations = make(map[string]string)
 		}
@@ -96,13 +92,13 @@ func (a *agent) register(ctx context.Context) (File, error) {
 }
 
 // systemUUID returns the UUID of the server as a kubelet writes it to its Node, "" when its firmware has
-// none.
-func (a *agent) systemUUID() (string, error) {
+// none, or this process may not read it: a server registers without it, too.
+func (a *agent) systemUUID() string {
 	b, err := a.System.ReadFile("/sys/class/dmi/id/product_uuid")
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		a.Log.Warn("the host does not tell the UUID of its server", "error", err)
 	}
-	return strings.ToLower(strings.TrimSpace(string(b))), err
+	return strings.ToLower(strings.TrimSpace(string(b)))
 }
 
 // chooseName returns the name of a server. It is stored before it is used: a server whose

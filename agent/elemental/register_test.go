@@ -143,6 +143,17 @@ func TestHostTellsTheUUIDOfItsServer(t *testing.T) {
 			t.Errorf("requests %q with bodies %q, want a POST with %s", a.requests, a.bodies, want)
 		}
 	})
+	inBubble(t, func(t *testing.T) {
+		a, s := newAPI(t, registrationWith("")), newServer(t)
+		s.seed("")
+		s.put("/sys/class/dmi/id/product_uuid/file", "") // what cannot be read keeps no server from registering
+		if err := elemental.Register(bounded(t), config(a, s), false); err != nil {
+			t.Fatal(err)
+		}
+		if i := slices.Index(a.requests, "POST"); i < 0 || strings.Contains(a.bodies[i], "system-uuid") {
+			t.Errorf("requests %q with bodies %q, want a POST without the UUID", a.requests, a.bodies)
+		}
+	})
 }
 
 // E-10: a server that is down is tried once per reconciliation.

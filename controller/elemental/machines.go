@@ -218,12 +218,12 @@ func (p *pass) provide(ctx context.Context, cluster *capi.Cluster, machine clien
 	}
 	id := providerID(h)
 	if p.m.Spec.ProviderID == nil || *p.m.Spec.ProviderID != id {
-		nodes, err := p.workload(ctx, cluster)
+		nodes, shared, err := p.workload(ctx, cluster)
 		if err == nil {
-			err = provideNode(ctx, nodes, h, machine, nodes == p.Local)
+			err = provideNode(ctx, nodes, h, machine, shared)
 		}
 		if errors.Is(err, errNoNode) {
-			p.fail(elementalv1.ProviderIDReady, elementalv1.NodeNotFoundReason, capi.ConditionSeverityError, "Downstream cluster node '%s' is not found.", h.Name)
+			p.fail(elementalv1.ProviderIDReady, elementalv1.NodeNotFoundReason, capi.ConditionSeverityError, "Downstream cluster node '%s' %v.", h.Name, err)
 			p.wait = true
 			return nil
 		}

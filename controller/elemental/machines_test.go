@@ -385,6 +385,10 @@ func TestNodeOfAnotherServerIsLeftAlone(t *testing.T) {
 		if n := get(l, "h", new(corev1.Node)); (n.Spec.ProviderID == "") != (tt.want != "True") {
 			t.Errorf("host %q, Node %q: provider ID %q, want %s", tt.host, tt.node, n.Spec.ProviderID, tt.want)
 		}
+		const why = "Downstream cluster node 'h' is not found: the Node of this name is another server"
+		if got := condition.Get(l.machine("m"), elementalv1.ProviderIDReady).Message; strings.HasPrefix(got, why) != (tt.want != "True") {
+			t.Errorf("host %q, Node %q: message %q", tt.host, tt.node, got)
+		}
 	}
 }
 

@@ -34,25 +34,26 @@ const (
 // provider is to initialize the Node.
 var uninitialized = corev1.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Effect: corev1.TaintEffectNoSchedule}
 
-// errNoNode says that a workload cluster has no Node of a host.
-var errNoNode = errors.New("there is no such Node")
+// errNoNode says that a workload cluster has no Node of a host. An error that wraps it says why the Node of
+// the host's name is none.
+var errNoNode = errors.New("is not found")
 
-// workload returns a client of the Nodes of a cluster: by its kubeconfig Secret, or of Config.Local
-// where there is none.
-func (c *Config) workload(ctx context.Context, cluster *capi.Cluster) (client.Client, error) {
+// workload returns a client of the Nodes of a cluster: by its kubeconfig Secret, or Config.Local, which
+// clusters without one share.
+func (c *Config) workload(ctx context.Context, cluster *capi.Cluster) (_ client.Client, shared bool, err error) {
 	var s corev1.Secret
-	err := c.Reader.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Name + kubeconfigSuffix}, &s)
+	err = c.Reader.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Name + kubeconfigSuffix}, &s)
 	if apierrors.IsNotFound(err) {
-		return c.Local, nil
+		return c.Local, true, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	out, err := connect(s.Data[kubeconfigKey], c.breakers, client.ObjectKeyFromObject(cluster))
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig of Secret %s: %w", s.Name, err)
+		return nil, false, fmt.Errorf("kubeconfig of Secret %s: %w", s.Name, err)
 	}
-	return out, nil
+	return out, false, nil
 }
 
 // connect returns a client by a kubeconfig, which must have no reference beyond itself: a Secret
@@ -104,17 +105,17 @@ func provideNode(ctx context.Context, c client.Client, h *elementalv1.ElementalH
 	var n corev1.Node
 	err := c.Get(ctx, client.ObjectKey{Name: name}, &n)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("node %s: %w", name, errNoNode)
+		return errNoNode
 	}
 	if err != nil {
 		return fmt.Errorf("node %s: %w", name, err)
 	}
 	account := n.Annotations[nodeaccount.Annotation]
 	if account != "" && account != nodeaccount.User(nodeaccount.Machines, nodeaccount.OfMachine(machine.Namespace, machine.Name)) || n.Spec.ProviderID != "" && n.Spec.ProviderID != id {
-		return fmt.Errorf("node %s, which is another machine's: %w", name, errNoNode)
+		return fmt.Errorf("%w: the Node of this name is another machine's", errNoNode)
 	}
 	if account == "" && shared && !isServerOf(&n, h) {
-		return fmt.Errorf("node %s, which is another server: %w", name, errNoNode)
+		return fmt.Errorf("%w: the Node of this name is another server, by its systemUUID and the annotation %s of the host", errNoNode, nodeaccount.SystemUUID)
 	}
 	before := n.DeepCopy()
 	n.Spec.ProviderID = id

@@ -25,8 +25,8 @@ const (
 	// Pauses of an API after an answer that was too slow, in real time; each is twice as long as the last, also
 	// when answers in time came between: they begin anew when there were none but these for a while.
 	firstPause, lastPause, forgiven = 15 * time.Second, 5 * time.Minute, 10 * time.Minute
-	// namespacePause is that of all APIs of the namespace that have not answered: however many there are,
-	// they hold one worker for a third of the time.
+	// namespacePause is that of all APIs of the namespace that have not answered: after the first slow answer
+	// they hold one worker for a third of the time, however many there are.
 	namespacePause = 2 * Limit
 )
 
